@@ -1,0 +1,341 @@
+"""The memory that agents share.
+
+An agent writes under its own name, where nobody else can, or in the shared block, where everybody does. Reads take the
+full key and may look anywhere. Values are Python values; turns expire entries; a policy settles conflicts of `update`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Any
+
+from commonboard.entry import ABSENT, ANY, Event, Expectation, Log, MemoryEntry, Page, Reading, Write, check_key
+from commonboard.errors import CapabilityError, ConflictError, NameNotAllowedError, TurnError
+from commonboard.handle import RESERVED, AgentMemory, Sightings
+from commonboard.parts import merged_parts, update_part
+from commonboard.policies import ConflictPolicy, Merge, Optimistic, as_policy
+from commonboard.snapshot import digest, from_snapshot, to_snapshot
+from commonboard.stores.in_memory import InMemoryStore
+from commonboard.stores.port import port
+from commonboard.stores.protocol import check_store
+from commonboard.updating import Update, check_capability
+from commonboard.values import ENCODING, MARKERS, as_schema, canonical_json, check_metadata, decode, decoded, encode, validate
+
+TURN_KEY = "__commonboard__/turn"
+_NEW: Any = object()
+
+
+class SharedMemory:
+    """A store as several agents use it: with names, Python values, turns and a conflict policy.
+
+    Args:
+        store: any object with the five methods of a store; a fresh `InMemoryStore` if none is given.
+        policy: what `update` does on a conflict; a call may set another.
+        turn: the turn to begin with, or `"shared"` to keep it in the store, for several processes.
+        incarnation: what makes this run's replica ids new; random unless given.
+
+    Raises:
+        StoreShapeError: the store lacks a method; the error names it.
+
+    >>> import asyncio
+    >>> async def main():
+    ...     memory = SharedMemory()
+    ...     await memory.write("web", "notes", {"customers": 3}, reason="read the report")
+    ...     return (await memory.read("web/notes")).value
+    >>> asyncio.run(main())
+    {'customers': 3}
+    """
+
+    def __init__(
+        self, store: Any = _NEW, *, policy: Any = None, turn: int | str = 0, incarnation: str | None = None
+    ) -> None:
+        store = InMemoryStore() if store is _NEW else store
+        check_store(store)
+        self.store = store
+        self.policy: ConflictPolicy = Optimistic() if policy is None else as_policy(policy)
+        self._port = port(store)
+        self._shared_turn = turn == "shared"
+        self._turn = 0 if turn == "shared" else _whole(turn, 0, "turn")
+        self._incarnation = incarnation or secrets.token_hex(4)
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    def __repr__(self) -> str:
+        return f"SharedMemory({self.store!r}, policy={self.policy!r}, turn={self._turn})"
+
+    def agent(self, name: str) -> AgentMemory:
+        """The handle of the agent of this name.
+
+        Raises:
+            NameNotAllowedError: the name is empty, holds a `/`, or is reserved.
+        """
+        return AgentMemory(self, name, self._incarnation)
+
+    async def write(self, agent: str, key: str, value: Any, **options: Any) -> MemoryEntry:
+        """Overwrite an agent's own key; options as for `AgentMemory.write`."""
+        return await self.agent(agent).write(key, value, **options)
+
+    async def write_expiring(self, agent: str, key: str, value: Any, ttl_turns: int, **options: Any) -> MemoryEntry:
+        """Overwrite an agent's own key for `ttl_turns` turns; see `AgentMemory.write_expiring`."""
+        return await self.agent(agent).write_expiring(key, value, ttl_turns, **options)
+
+    async def read(self, key: str, *, schema: Any = None) -> MemoryEntry | None:
+        """The entry at a full key, or `None` if there is none, or it has expired, or the key is reserved."""
+        entry = self._visible((await self._look(key)).entry)
+        if entry is not None and schema is not None:
+            entry.value = as_schema(entry.value, schema, key)
+        return entry
+
+    async def value(self, key: str, default: Any = None) -> Any:
+        """The value at a full key, or the default."""
+        entry = await self.read(key)
+        return default if entry is None else entry.value
+
+    async def list(self, prefix: str = "", limit: int | None = None, after: str | None = None) -> Page:
+        """The entries under a prefix that can be read now, first created first.
+
+        Args:
+            prefix: whole segments: `"web"` never finds `website/…`; the empty prefix finds everything.
+            limit: how many at the most; `None` for all.
+            after: the `.cursor` of the page before.
+        """
+        await self._refresh_turn()
+        page = await self._port.list(prefix, limit, after)
+        found = self._page(page)
+        while limit is not None and len(found) < limit and page.cursor is not None:
+            page = await self._port.list(prefix, limit - len(found), page.cursor)
+            found.extend(self._page(page))
+        found.cursor = page.cursor
+        return found
+
+    async def summary(self, task_ids: Iterable[str] | None = None) -> str:
+        """The board as markdown, grouped by namespace, for a prompt; long values are cut. Empty text if nothing is there."""
+        return digest(await self.list(), task_ids)
+
+    async def snapshot(self) -> dict[str, Any]:
+        """All that can be read now, and the turn, as plain JSON data in open-multi-agent's format."""
+        return to_snapshot(await self._port.list(), self._turn, self._hidden)
+
+    async def restore(self, snapshot: dict[str, Any]) -> None:
+        """Make the board what the snapshot says: atomically on a built-in store, with new versions, creation times kept.
+
+        Reserved keys stay. On a five-method store it is done key by key: a failure midway leaves it half done, creation
+        times are the store's, and expiry is kept only where the store has `set_with_expiry`.
+
+        Raises:
+            ValueError: it is not a snapshot of version 1. Nothing was changed.
+        """
+        writes, turn = from_snapshot(snapshot)
+        wanted = {write.key for write in writes}
+        present = [entry.key for entry in await self._port.list() if not _is_reserved(entry.key)]
+        wipe = [Write(key, None, reason="restore", turn=turn) for key in present if key not in wanted]
+        if self._port.has_commit:
+            await self._port.commit(*wipe, *writes)
+        else:
+            for write in (*wipe, *writes):
+                await self._port.commit(write)
+        await self._set_turn(turn)
+
+    async def log(self, after: int = 0, *, key: str | None = None, actor: str | None = None) -> Log:
+        """What happened, oldest first; of one key or one actor if asked.
+
+        Raises:
+            CapabilityError: the store keeps no log.
+        """
+        self._need_log()
+        found = await self.store.events(after, key=key, actor=actor)
+        return Log(event for event in found if not _is_reserved(event.key))
+
+    async def watch(self, after: int = 0) -> AsyncIterator[Event]:
+        """The events after a log position, and then each new one as it happens.
+
+        Raises:
+            CapabilityError: the store keeps no log.
+        """
+        self._need_log()
+        async for event in self.store.watch(after):
+            if not _is_reserved(event.key):
+                yield event
+
+    @property
+    def turn(self) -> int:
+        """The turn, as this memory knows it."""
+        return self._turn
+
+    async def advance_turn(self, turns: int = 1) -> int:
+        """End the turn; gives the new one. A shared turn is advanced by compare-and-set, so no process's step is lost."""
+        step = _whole(turns, 1, "turns")
+        while self._shared_turn:
+            reading = await self._refresh_turn()
+            try:
+                return await self._set_turn(self._turn + step, self._port.expectation(reading))
+            except ConflictError:
+                continue
+        return await self._set_turn(self._turn + step)
+
+    def _need_log(self) -> None:
+        if not self._port.has_commit:
+            raise CapabilityError(f"{type(self.store).__name__} keeps no log; use a built-in store such as InMemoryStore()")
+
+    async def _set_turn(self, turn: int, expect: Expectation = ANY) -> int:
+        if self._shared_turn:
+            await self._port.commit(Write(TURN_KEY, str(turn), {ENCODING: "json"}, expect, turn=turn))
+        self._turn = turn
+        return turn
+
+    async def _refresh_turn(self) -> Reading:
+        if not self._shared_turn:
+            return Reading(None, None)
+        reading = await self._port.look(TURN_KEY)
+        self._turn = int(reading.entry.value) if reading.entry else 0
+        return reading
+
+    async def _look(self, key: str) -> Reading:
+        check_key(key)
+        if _is_reserved(key):
+            return Reading(None, None)
+        await self._refresh_turn()
+        reading = await self._port.look(key)
+        if reading.entry is None and not self._port.has_compare_and_set:
+            return Reading(await merged_parts(self._port, key), None)
+        return reading
+
+    def _visible(self, entry: MemoryEntry | None) -> MemoryEntry | None:
+        return None if entry is None or self._hidden(entry) else decoded(entry)
+
+    def _hidden(self, entry: MemoryEntry) -> bool:
+        expired = entry.expires_at_turn is not None and self._turn >= entry.expires_at_turn
+        return expired or _is_reserved(entry.key)
+
+    def _page(self, page: Page) -> Page:
+        shown = [decoded(entry) for entry in page if not self._hidden(entry)]
+        return Page(shown, cursor=page.cursor, position=page.position, floor=page.floor, gone=page.gone)
+
+    async def _write(
+        self,
+        actor: str,
+        key: str,
+        value: Any,
+        *,
+        schema: Any = None,
+        reason: str | None = None,
+        metadata: Any = None,
+        expect: Expectation = ANY,
+        ttl_turns: int = 0,
+        expires: bool = False,
+        sightings: Sightings,
+        saw: int | None = None,
+    ) -> MemoryEntry:
+        _check_writable(key)
+        expires_at = self._turn + _whole(ttl_turns, 1, "ttl_turns") if expires else None
+        if schema is not None:
+            value = validate(value, schema, key)
+        text, markers = encode(value)
+        facts = {k: v for k, v in check_metadata(metadata).items() if k not in MARKERS} | markers | {"agent": actor}
+        if expect is ABSENT:
+            expect = await self._absence(key)
+        saw = sightings.saw(key) if saw is None else saw
+        write = Write(key, text, facts, expect, actor, reason, self._turn, saw, expires_at)
+        return await self._commit(write, value, facts, sightings)
+
+    async def _commit(self, write: Write, value: Any, metadata: dict[str, Any], sightings: Sightings) -> MemoryEntry:
+        events = await self._port.commit(write)
+        entry = MemoryEntry(write.key, value, metadata, expires_at_turn=write.expires_at_turn)
+        if events:
+            entry.version, entry.created_at = events[0].version, events[0].created_at
+            sightings.made(write.key, entry.version)
+        return entry
+
+    async def _absence(self, key: str) -> Expectation:
+        """What to expect where nothing can be read: an expired entry counts as absent, as long as it is still the same one."""
+        await self._refresh_turn()
+        reading = await self._port.look(key)
+        if reading.entry is not None and self._hidden(reading.entry):
+            return self._port.expectation(reading)
+        return ABSENT
+
+    async def _update(
+        self,
+        actor: str,
+        key: str,
+        change: Callable[[Any], Any],
+        policy: Any,
+        *,
+        schema: Any,
+        reason: str | None,
+        sightings: Sightings,
+        replica: str,
+    ) -> MemoryEntry | None:
+        _check_writable(key)
+        settled = self.policy if policy is None else as_policy(policy)
+        check_capability(self._port, settled)
+        if isinstance(settled, Merge) and not self._port.has_compare_and_set:
+            lock = self._locks.setdefault(key, asyncio.Lock())
+            return await update_part(self._port, key, change, settled, actor, replica, lock)
+
+        async def commit(value: Any, expect: Expectation, saw: int | None) -> MemoryEntry:
+            return await self._write(
+                actor, key, value, schema=schema, reason=reason, expect=expect, sightings=sightings, saw=saw
+            )
+
+        reading = await self._look(key)
+        sightings.see(key, reading.version)
+        return await Update(self._port, key, change, settled, actor, replica, commit, self._visible).run(reading)
+
+    async def _append(self, actor: str, key: str, item: Any, *, reason: str | None, sightings: Sightings) -> MemoryEntry:
+        _check_writable(key)
+        text = canonical_json(item)
+        if not self._port.has_commit:
+            if not self._port.has_compare_and_set:
+                raise CapabilityError(f"{type(self.store).__name__} can append neither in one step nor by compare-and-set; use a built-in store")
+
+            def add(items: Any) -> Any:
+                return [*([] if items is None else items), item]
+
+            many = Optimistic(attempts=1000)
+            made = await self._update(actor, key, add, many, schema=list, reason=reason, sightings=sightings, replica="")
+            assert made is not None  # nobody can let another's value stand here
+            return made
+        metadata = {ENCODING: "json", "agent": actor}
+        write = Write(key, text, metadata, ANY, actor, reason, self._turn, append=True)
+        (event,) = await self._port.commit(write)
+        sightings.made(key, event.version)
+        return MemoryEntry(key, decode(event.value or "", metadata, key), metadata, event.created_at, event.version)
+
+    async def _compare_and_set(
+        self, actor: str, key: str, expected: Any, value: Any, *, reason: str | None, sightings: Sightings
+    ) -> bool:
+        expect: Expectation = ABSENT if expected is None else encode(expected)[0]
+        try:
+            await self._write(actor, key, value, reason=reason, expect=expect, sightings=sightings)
+        except ConflictError:
+            return False
+        return True
+
+    async def _delete(
+        self, actor: str, key: str, *, reason: str | None, expect: Expectation, sightings: Sightings
+    ) -> None:
+        _check_writable(key)
+        write = Write(key, None, None, expect, actor, reason, self._turn, sightings.saw(key))
+        for event in await self._port.commit(write):
+            sightings.made(key, event.version)
+
+    async def _think(self, actor: str, seconds: float, tokens: int) -> None:
+        """Nothing here; a simulation puts its virtual clock in its place."""
+
+
+def _is_reserved(key: str) -> bool:
+    return key.partition("/")[0] in RESERVED
+
+
+def _check_writable(key: str) -> None:
+    check_key(key)
+    if _is_reserved(key):
+        raise NameNotAllowedError(f"{key!r} is reserved: it is kept for the system's own records, so agents cannot write it")
+
+
+def _whole(number: Any, least: int, what: str) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or number < least:
+        raise TurnError(f"{what} must be a whole number of at least {least}, not {number!r}")
+    return number

@@ -1,0 +1,265 @@
+"""The one write rule, as a pure function, and the state it works on.
+
+Look at the entry, check the expectation, give the next entry and one event: `settle` is the whole of it. The in-memory
+store is this rule and a dict; every other store does the same in its own atomic way, and is tested against this one.
+
+Versions are per key and only grow. A key without an entry has a version too, the version of its absence: that of its
+tombstone, or the board's `floor` where there is none. So "I saw nothing" is as exact an observation as "I saw version 3".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from commonboard.entry import (
+    ABSENT,
+    ANY,
+    Event,
+    Expectation,
+    KeyUnchanged,
+    MemoryEntry,
+    Operation_,
+    Read,
+    Reading,
+    Write,
+    check_key,
+    check_text,
+    under,
+)
+from commonboard.errors import ConflictError, LogCompactedError, UnstorableValueError
+from commonboard.values import ENCODING, check_metadata, own_copy
+
+Change = tuple[str, MemoryEntry | None, Event]
+"""A key, its next entry (`None`: deleted), and the event of it."""
+
+
+def settle(entry: MemoryEntry | None, version: int, write: Write, seq: int, now: datetime) -> Change | None:
+    """What becomes of an entry at a version when this write arrives.
+
+    Args:
+        entry: the entry that is there, or `None`.
+        version: its version, or the version of its absence.
+        write: what is wanted.
+        seq: the place in the log that the event would take.
+        now: the time that the event would carry.
+
+    Returns:
+        The change, or `None` where there is nothing to do (the delete of what is not there).
+
+    Raises:
+        ConflictError: the expectation does not hold.
+        UnstorableValueError: an append to something that is not a list.
+    """
+    if write.expect is not ANY and not _holds(write.expect, entry, version):
+        raise _conflict(write, entry, version)
+    text, key, made = write.value, write.key, version + 1
+    encoding: str | None = None
+    operation: Operation_
+    if text is None:
+        if entry is None:
+            return None
+        operation, after, created = "delete", None, entry.created_at
+    else:
+        metadata = check_metadata(write.metadata) if write.metadata else {}
+        expires = write.expires_at_turn
+        if write.append:
+            kept = None if entry is None or _expired(entry, write) else entry
+            text, expires = _appended(kept, write), kept.expires_at_turn if kept is not None else expires
+            metadata[ENCODING] = "json"
+        encoding = metadata.get(ENCODING)
+        operation = write.operation or ("insert" if entry is None else "replace")
+        created = write.created_at or (now if entry is None else entry.created_at)
+        after = MemoryEntry(key, text, metadata, created, made, expires)
+    saw = write.saw
+    if write.append or (saw is None and write.expect is not ANY):
+        saw = version  # whoever adds to what is there, or names it, rests on it
+    actor, reason, turn = write.actor, write.reason, write.turn
+    return key, after, Event(seq, operation, key, text, encoding, version, made, saw, actor, reason, turn, now, created)
+
+
+@dataclass(slots=True)
+class Board:
+    """All that a store holds: the entries in order of creation, the tombstones, the floor, and the log.
+
+    `plan` is pure: it says what would change, or raises. `apply` makes it so and cannot fail. A store that also writes
+    to a disk does that between the two.
+    """
+
+    entries: dict[str, MemoryEntry]
+    gone: dict[str, int]
+    born: dict[str, int]
+    log: list[Event]
+    floor: int = 0
+    seq: int = 0
+    dropped: int = 0
+
+    @classmethod
+    def empty(cls) -> Board:
+        return cls({}, {}, {}, [])
+
+    def at(self, key: str) -> tuple[MemoryEntry | None, int]:
+        """The entry itself, not a copy, and its version (the version of its absence where there is none)."""
+        entry = self.entries.get(key)
+        if entry is None:
+            return None, self.gone.get(key, self.floor)
+        return entry, entry.version or 0
+
+    def look(self, key: str) -> Reading:
+        """What a reader gets: a copy of the entry, and the version."""
+        entry, version = self.at(key)
+        return Reading(own_copy(entry), version)
+
+    def plan(self, writes: Sequence[Write], reads: Iterable[Read], now: datetime) -> list[Change]:
+        """All the changes that these writes make together, or none: any refusal refuses them all."""
+        for read in reads:
+            self._check_read(read)
+        changes: list[Change] = []
+        ahead: dict[str, Change] = {}
+        for write in writes:
+            check_write(write)
+            if write.key in ahead:
+                _, entry, event = ahead[write.key]
+                version = event.version
+            else:
+                entry, version = self.at(write.key)
+            change = settle(entry, version, write, self.seq + len(changes) + 1, now)
+            if change is not None:
+                changes.append(change)
+                ahead[write.key] = change
+        return changes
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        for key, entry, event in changes:
+            if entry is None:
+                del self.entries[key], self.born[key]
+                self.gone[key] = event.version
+            else:
+                if event.operation == "restore":
+                    self.entries.pop(key, None)
+                    self.born.pop(key, None)
+                if key not in self.born:
+                    self.born[key] = event.seq
+                    self.gone.pop(key, None)
+                self.entries[key] = entry
+            self.log.append(event)
+            self.seq = event.seq
+
+    def raise_floor(self) -> None:
+        """Forget the tombstones: the floor rises to the highest version they had, so that no version is used twice."""
+        self.floor = max([self.floor, *self.gone.values()])
+        self.gone.clear()
+
+    def compact(self, keep: int) -> None:
+        """Drop all but the newest `keep` events, and the tombstones of what they no longer cover."""
+        if len(self.log) > keep:
+            self.dropped = self.log[len(self.log) - keep - 1].seq
+            del self.log[: len(self.log) - keep]
+            kept = {event.key for event in self.log}
+            old = {key: version for key, version in self.gone.items() if key not in kept}
+            self.floor = max([self.floor, *old.values()])
+            for key in old:
+                del self.gone[key]
+
+    def since(self, after: int) -> list[Event]:
+        """The events after a log position.
+
+        Raises:
+            LogCompactedError: some of them are no longer kept.
+        """
+        if 0 < after < self.dropped:
+            raise LogCompactedError(
+                f"the events {after + 1} to {self.dropped} are no longer in the log; read the entries, then follow from {self.seq}"
+            )
+        first = len(self.log) - (self.seq - max(after, self.dropped))
+        return self.log[max(first, 0) :]
+
+    def _check_read(self, read: Read) -> None:
+        if isinstance(read, KeyUnchanged):
+            check_key(read.key)
+            entry, version = self.at(read.key)
+            if version != read.version:
+                raise ConflictError(
+                    f"{read.key!r} was read at version {read.version} and is now at {version}; read again and redo the work",
+                    key=read.key,
+                    expected=read.version,
+                    found=own_copy(entry),
+                    found_version=version,
+                )
+            return
+        check_text(read.prefix, "the prefix")
+        for event in self.since(read.after):
+            if under(read.prefix, event.key):
+                raise ConflictError(
+                    f"{event.key!r} under the prefix {read.prefix!r} changed after log position {read.after}; list again and redo the work",
+                    key=event.key,
+                    expected=read.after,
+                    found=own_copy(self.entries.get(event.key)),
+                    found_version=self.at(event.key)[1],
+                )
+
+
+def check_write(write: Any) -> None:
+    """Refuse a write that no store could keep, before anything is touched."""
+    if not isinstance(write, Write):
+        raise TypeError(f"commit takes cb.Write objects, not {type(write).__name__}: {write!r:.80}")
+    check_key(write.key)
+    if write.value is not None:
+        if not isinstance(write.value, str):
+            raise UnstorableValueError(
+                f"a store keeps text: the value for {write.key!r} is a {type(write.value).__name__}; write through a SharedMemory, which encodes it"
+            )
+        check_text(write.value, f"the value for {write.key!r}")
+    expect = write.expect
+    if expect is not ANY and expect is not ABSENT and (isinstance(expect, bool) or not isinstance(expect, (int, str))):
+        raise TypeError(
+            f"the expectation for {write.key!r} must be ANY, ABSENT, a version (int) or a stored text (str), not {write.expect!r}"
+        )
+
+
+def _holds(expect: Expectation, entry: MemoryEntry | None, version: int) -> bool:
+    if expect is ANY:
+        return True
+    if expect is ABSENT:
+        return entry is None
+    if isinstance(expect, int):
+        return version == expect
+    return entry is not None and entry.value == expect
+
+
+def _conflict(write: Write, entry: MemoryEntry | None, version: int) -> ConflictError:
+    def told(expect: Expectation) -> str:
+        if expect is ABSENT:
+            return "no entry"
+        return f"version {expect}" if isinstance(expect, int) else f"the text {expect!r:.60}"
+
+    is_there = f"version {version}" + (f" by {entry.actor}" if entry is not None and entry.actor else "")
+    if entry is None:
+        is_there = f"no entry (its absence is version {version})"
+    return ConflictError(
+        f"the write to {write.key!r} expected {told(write.expect)} and found {is_there}; nothing was written: read again and decide",
+        key=write.key,
+        expected=write.expect,
+        found=own_copy(entry),
+        found_version=version,
+        mine=write.value,
+    )
+
+
+def _expired(entry: MemoryEntry, write: Write) -> bool:
+    return entry.expires_at_turn is not None and write.turn is not None and write.turn >= entry.expires_at_turn
+
+
+def _appended(entry: MemoryEntry | None, write: Write) -> str:
+    items: Any = [] if entry is None else None
+    if entry is not None and entry.metadata.get(ENCODING) == "json":
+        items = json.loads(entry.value)
+    if not isinstance(items, list):
+        raise UnstorableValueError(f"cannot append to {write.key!r}: what is stored there is not a list; write a list first")
+    if entry is None or not items:
+        return f"[{write.value}]"
+    return f"{entry.value[: entry.value.rindex(']')]},{write.value}]"
+

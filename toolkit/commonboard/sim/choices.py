@@ -1,0 +1,133 @@
+"""The one choice list. All that is not determined in a simulation is one list of numbers, where 0 is the boring choice.
+
+A seed writes the list, a replay token is the list, and a search walks over lists. The token packs it as one number in
+mixed radix: the first choice is the remainder by its number of alternatives, and so on; so boring ends cost nothing.
+A checksum of the choices' labels makes a token of another program fail instead of replaying something else.
+"""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from commonboard.errors import ReplayError
+
+_DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_TAG: Final = "cb1"
+
+Source = Callable[[int], int]
+"""Takes the number of alternatives, at least 2, and gives the choice, from 0."""
+
+
+class Choices:
+    """The list as it grows: what was chosen, out of how many, and what it was called.
+
+    Args:
+        source: who chooses; the boring choice always, unless given.
+    """
+
+    def __init__(self, source: Source | None = None) -> None:
+        self._source = source or boring
+        self._taken: list[tuple[int, int]] = []
+        self._checksum = 0
+
+    def __len__(self) -> int:
+        return len(self._taken)
+
+    def choose(self, labels: Sequence[str]) -> int:
+        """One of the alternatives; where there is only one, that is no choice and is not recorded."""
+        if len(labels) == 1:
+            return 0
+        chosen = self._source(len(labels))
+        if not 0 <= chosen < len(labels):
+            raise ReplayError(f"choice {len(self)} is {chosen}, but there were {len(labels)} alternatives")
+        self._taken.append((len(labels), chosen))
+        self._checksum = zlib.crc32(labels[chosen].encode(), self._checksum)
+        return chosen
+
+    @property
+    def numbers(self) -> list[int]:
+        """The bare list."""
+        return [chosen for _, chosen in self._taken]
+
+    @property
+    def token(self) -> str:
+        """The list as a short text: give it as `replay=` to run exactly this again."""
+        packed, radix = 0, 1
+        for alternatives, chosen in self._taken:
+            packed += chosen * radix
+            radix *= alternatives
+        return "-".join((_TAG, to_text(packed), to_text(len(self)), to_text(self._checksum)))
+
+
+def boring(alternatives: int) -> int:
+    """Always the first: the same agent goes on, messages arrive in order, nothing fails."""
+    return 0
+
+
+def seeded(seed: int | str) -> Source:
+    """Choices that look random and depend on the seed alone, the same on every machine and Python."""
+    generator = random.Random(f"commonboard {seed}")
+    return lambda alternatives: int(generator.random() * alternatives)
+
+
+def listed(numbers: Sequence[int]) -> Source:
+    """The choices of a list, and the boring one after its end."""
+    rest = iter(numbers)
+    return lambda alternatives: next(rest, 0)
+
+
+class Replay:
+    """The choices of a token; `check` says afterwards whether they belonged to this program.
+
+    Raises:
+        ReplayError: the text is not a token.
+    """
+
+    def __init__(self, token: str) -> None:
+        self.token = token
+        try:
+            tag, packed, self._count, self._checksum = token.split("-")
+            self._rest, _ = from_text(packed), from_text(self._count)
+        except (AttributeError, ValueError):
+            tag = ""
+        if tag != _TAG:
+            raise ReplayError(f"{token!r:.80} is not a replay token; one looks like cb1-2F-7-1k9Xz and is printed with every run")
+
+    def __call__(self, alternatives: int) -> int:
+        self._rest, chosen = divmod(self._rest, alternatives)
+        return chosen
+
+    def check(self, choices: Choices) -> None:
+        """Refuse a replay that came out otherwise than the run that made the token.
+
+        Raises:
+            ReplayError: agents, policy, given values or the library's version are not what they were.
+        """
+        if choices.token != self.token:
+            raise ReplayError(
+                f"the token {self.token} is of another program: replaying it gave {choices.token}; "
+                "use the same agents, policy, given values and world as the run that printed it"
+            )
+
+
+def to_text(number: int) -> str:
+    """A whole number in base 62.
+
+    >>> to_text(0), to_text(61), to_text(62), from_text(to_text(10**12))
+    ('0', 'z', '10', 1000000000000)
+    """
+    digits = _DIGITS[number % 62]
+    while number := number // 62:
+        digits = _DIGITS[number % 62] + digits
+    return digits
+
+
+def from_text(text: str) -> int:
+    """The number again; a `ValueError` for anything else."""
+    number = 0
+    for digit in text:
+        number = number * 62 + _DIGITS.index(digit)
+    return number

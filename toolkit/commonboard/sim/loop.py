@@ -1,0 +1,216 @@
+"""A deterministic event loop with virtual time, stepped by whoever made it.
+
+Agents are ordinary asyncio code: tasks, gather, TaskGroup, locks, queues, timeouts and sleep are asyncio's own and run
+on this loop unchanged. What is missing is the outside: no clock, no thread, no socket. Between two operations on the
+store everything that can run does, in the order in which it became ready; then the owner of the loop chooses what
+happens next. The loop can be stepped while another loop is running, so a simulation works in a notebook cell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import heapq
+import sys
+import weakref
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from typing import Any, NoReturn
+
+from commonboard.errors import SimulationError
+
+AGENT: contextvars.ContextVar[str] = contextvars.ContextVar("commonboard_agent", default="")
+"""The agent whose code is running. Tasks that an agent starts inherit it."""
+
+
+class Endless(Exception):
+    """The budget of steps ran out while this agent was running."""
+
+    def __init__(self, agent: str) -> None:
+        super().__init__(agent)
+        self.agent = agent
+
+
+class SimLoop(asyncio.AbstractEventLoop):
+    """The loop. `run_ready` runs what can run now; `advance` lets time pass to the next timer.
+
+    Args:
+        max_steps: how many callbacks may run in all before `Endless` is raised.
+    """
+
+    def __init__(self, max_steps: int) -> None:
+        self._ready: deque[asyncio.Handle] = deque()
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._now = 0.0
+        self._sequence = 0
+        self._steps_left = max_steps
+        self._generators: list[weakref.ref[AsyncGenerator[Any, Any]]] = []
+        self.tasks: list[asyncio.Task[Any]] = []
+        self.complaints: list[dict[str, Any]] = []
+
+    def run_ready(self) -> None:
+        """Run callbacks until none is ready.
+
+        Raises:
+            Endless: the budget of steps is spent.
+        """
+        ready = self._ready
+        while ready:
+            handle = ready.popleft()
+            if handle.cancelled():
+                continue
+            self._steps_left -= 1
+            if self._steps_left < 0:
+                raise Endless(handle._context.get(AGENT, ""))  # type: ignore[attr-defined]
+            handle._run()
+
+    def next_timer(self) -> float | None:
+        """When the next timer is due, in virtual seconds; `None` if there is none."""
+        while self._timers and self._timers[0][2].cancelled():
+            heapq.heappop(self._timers)
+        return self._timers[0][0] if self._timers else None
+
+    def advance(self) -> None:
+        """Let time pass to the next timer, and make ready all that are due then."""
+        due = self.next_timer()
+        if due is None:
+            return
+        self._now = max(self._now, due)
+        while self._timers and self._timers[0][0] <= self._now:
+            handle = heapq.heappop(self._timers)[2]
+            if not handle.cancelled():
+                self._ready.append(handle)
+
+    def time(self) -> float:
+        """Virtual seconds since the run began."""
+        return self._now
+
+    def call_soon(self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None) -> asyncio.Handle:  # type: ignore[override]
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_later(self, delay: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None) -> asyncio.TimerHandle:  # type: ignore[override]
+        return self.call_at(self._now + delay, callback, *args, context=context)
+
+    def call_at(self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None) -> asyncio.TimerHandle:  # type: ignore[override]
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        self._sequence += 1
+        heapq.heappush(self._timers, (when, self._sequence, handle))
+        return handle
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return asyncio.Future(loop=self)
+
+    def create_task(self, coro: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:  # type: ignore[override]
+        task = asyncio.Task(coro, loop=self, **options)
+        self.tasks.append(task)
+        return task
+
+    def get_debug(self) -> bool:
+        return False
+
+    def is_running(self) -> bool:
+        return True
+
+    def is_closed(self) -> bool:
+        return False
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Keep it for the run's result; nothing is printed."""
+        self.complaints.append(context)
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """Asked for by `TimerHandle.cancel`; a cancelled timer is dropped when its time comes."""
+
+    def first_iteration(self, generator: AsyncGenerator[Any, Any]) -> None:
+        """An async generator began: it must be closed on this loop."""
+        self._generators.append(weakref.ref(generator))
+
+    def finalize(self, generator: AsyncGenerator[Any, Any]) -> None:
+        """An async generator was dropped before its end."""
+        _ = self.create_task(generator.aclose())
+
+    def wind_up(self) -> None:
+        """Cancel what is left, let it clean up, and drop what will not end."""
+        for task in self.tasks:
+            task.cancel()
+        self._steps_left = 100_000
+        try:
+            self.run_ready()
+            for generator in filter(None, (ref() for ref in self._generators)):
+                _ = self.create_task(generator.aclose())
+            self.run_ready()
+        except Endless:
+            self._ready.clear()
+        for task in self.tasks:
+            if not task.done():
+                task._log_destroy_pending = False  # type: ignore[attr-defined]  # it is dropped on purpose
+            elif not task.cancelled():
+                task.exception()  # seen: the run's result tells of it
+
+    def __repr__(self) -> str:
+        return f"SimLoop(t={self._now:g} s)"
+
+
+class Stepping:
+    """`with Stepping(loop):` makes the loop the running one, and puts the outer one back however it ends.
+
+    From Python 3.14 on, one thread has one current task; so an outer task must be left while the inner loop runs.
+    """
+
+    def __init__(self, loop: SimLoop) -> None:
+        self._loop = loop
+
+    def __enter__(self) -> None:
+        self._outer = asyncio._get_running_loop()
+        self._task = asyncio.current_task(self._outer) if self._outer is not None else None
+        if self._outer is not None and self._task is not None:
+            asyncio.tasks._leave_task(self._outer, self._task)
+        self._hooks = sys.get_asyncgen_hooks()
+        sys.set_asyncgen_hooks(firstiter=self._loop.first_iteration, finalizer=self._loop.finalize)
+        asyncio._set_running_loop(self._loop)
+
+    def __exit__(self, *error: object) -> None:
+        asyncio._set_running_loop(self._outer)
+        sys.set_asyncgen_hooks(*self._hooks)
+        if self._outer is not None and self._task is not None:
+            asyncio.tasks._enter_task(self._outer, self._task)
+
+
+def _outside(name: str, what: str) -> Callable[..., NoReturn]:
+    def refuse(self: SimLoop, *args: Any, **options: Any) -> NoReturn:
+        raise SimulationError(
+            f"an agent used {what}, which a simulation cannot repeat; use me.think(seconds) for work that takes time, "
+            "or run these agents live: give each memory.agent(name) on your own event loop"
+        )
+
+    refuse.__name__ = name
+    return refuse
+
+
+_OUTSIDE = {
+    "a thread (to_thread, run_in_executor or call_soon_threadsafe)": ("run_in_executor", "call_soon_threadsafe", "set_default_executor"),
+    "the network": (
+        "create_connection",
+        "create_server",
+        "create_unix_connection",
+        "create_unix_server",
+        "create_datagram_endpoint",
+        "getaddrinfo",
+        "getnameinfo",
+        "sock_recv",
+        "sock_connect",
+        "sock_sendall",
+        "sock_accept",
+        "start_tls",
+        "add_reader",
+        "add_writer",
+    ),
+    "a subprocess or a pipe": ("subprocess_exec", "subprocess_shell", "connect_read_pipe", "connect_write_pipe"),
+    "a signal": ("add_signal_handler",),
+    "the loop itself": ("run_forever", "run_until_complete", "stop", "close"),
+}
+for _what, _names in _OUTSIDE.items():
+    for _name in _names:
+        setattr(SimLoop, _name, _outside(_name, _what))

@@ -1,0 +1,380 @@
+"""`simulate`: run agents once, deterministically, and keep everything that happened."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from commonboard.entry import Log, MemoryEntry, Page, Viewable, Write
+from commonboard.errors import AgentError, SimulationError
+from commonboard.handle import check_agent_name
+from commonboard.history import GIVEN, History
+from commonboard.memory import SharedMemory
+from commonboard.policies import ConflictPolicy, Optimistic, as_policy
+from commonboard.sim.choices import Choices, Replay, seeded
+from commonboard.sim.foreign import made_store
+from commonboard.sim.loop import AGENT, Endless, SimLoop, Stepping
+from commonboard.sim.scenario import Scenario
+from commonboard.sim.store import Recorder, SimStore
+from commonboard.sim.trouble import Trouble, died, stuck
+from commonboard.sim.world import Network, Replica, World
+from commonboard.values import decoded, encode
+
+Given = Mapping[str, Any] | Iterable[MemoryEntry]
+
+
+@dataclass(slots=True)
+class Run(Viewable):
+    """What came of one simulated run.
+
+    Attributes:
+        agents: the agents' names, in order.
+        policy: the name of the policy.
+        seed: the seed, or `None` if there was none.
+        token: give it as `replay=` to run exactly this again.
+        outcome: `"finished"`, `"failed"` (an agent raised), `"deadlock"` or `"endless"`.
+        troubles: what went wrong with which agent, where, and what it waits for.
+        results: what each agent returned.
+        errors: what each agent raised.
+        history: every operation on the store, with the versions it saw and made.
+        log: the store's log: the writes.
+        board: the entries at the end (of the first replica, where there are several).
+        boards: the entries at the end by replica; empty where there is one store.
+        seconds: virtual seconds that the run took.
+        tokens: tokens that the agents spent thinking.
+        retries: writes that were refused because something had changed.
+        unresolved: keys that still have more than one value, on the replica with the most.
+        scenario: the scenario that ran, if it was one.
+    """
+
+    agents: list[str]
+    policy: str
+    seed: int | str | None
+    token: str
+    outcome: str
+    troubles: list[Trouble]
+    results: dict[str, Any]
+    errors: dict[str, BaseException]
+    history: History
+    log: Log
+    board: Page
+    boards: dict[str, Page] = field(default_factory=dict)
+    seconds: float = 0.0
+    tokens: int = 0
+    retries: int = 0
+    unresolved: int = 0
+    scenario: Scenario | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether every agent came to its end."""
+        return self.outcome == "finished"
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The final values by full key."""
+        return {entry.key: entry.value for entry in self.board}
+
+    def value(self, key: str, default: Any = None) -> Any:
+        """The final value at a full key, or the default."""
+        return self.state.get(key, default)
+
+    @property
+    def lost(self) -> list[Any]:
+        """The scenario's intents that are not in the final state; empty where no scenario ran."""
+        return [] if self.scenario is None else self.scenario.lost(self.state)
+
+    def spacetime(self, highlight: Iterable[Any] = (), caption: str = "") -> Any:
+        """The space-time picture; unless told otherwise, it tells the first lost update if there is one."""
+        import importlib
+
+        return importlib.import_module("commonboard.show").run_picture(self, list(highlight), caption)
+
+    def stepper(self) -> Any:
+        """A slider that steps through the run, with the board beside the picture."""
+        import importlib
+
+        return importlib.import_module("commonboard.show").stepper(self)
+
+    def __str__(self) -> str:
+        who = ", ".join(self.agents)
+        how = "no seed" if self.seed is None else f"seed {self.seed}"
+        kinds = [op.kind for op in self.history if op.agent != GIVEN]
+        operations = sum(kind not in ("think", "merge") for kind in kinds)
+        lines = [
+            f"Run of {who} under {self.policy}, {how}: {self.outcome} after {self.seconds:g} virtual s, "
+            f"{operations} operations on the store, {self.retries} of them refused"
+        ]
+        lines += [f"  {trouble}" for trouble in self.troubles]
+        if self.unresolved:
+            lines.append(f"  {self.unresolved} key(s) still have more than one value")
+        lines.append(f"  replay={self.token!r}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def simulate(
+    *agents: Any,
+    policy: Any = None,
+    seed: int | str | None = 0,
+    replay: str | None = None,
+    given: Given | None = None,
+    store: Callable[..., Any] | None = None,
+    world: World | None = None,
+    turn: int = 0,
+    max_operations: int = 20_000,
+    max_steps: int = 1_000_000,
+) -> Run:
+    """Run agents concurrently, in virtual time, and give everything that happened. The same arguments give the same run.
+
+    Args:
+        agents: a dict of name to async function, a `Scenario`, or the functions themselves, which are then named after
+            themselves (`counter-1`, `counter-2` where one is given twice).
+        policy: what `update` does on a conflict, and what settles siblings between replicas; `Optimistic()` unless given.
+        seed: which of the possible orders to take; `None` for the boring one, in which an agent goes on as long as it can.
+        replay: the token of an earlier run, to have exactly that again.
+        given: what the board holds before: `{full key: value}`, or entries such as `await memory.list()` gives.
+        store: a factory: of one argument, the simulation's own store, for a decorator around it; of none, for a store of
+            another make, each of whose calls is then one step.
+        world: `World(replicas=2)` gives the agents copies that tell each other of their writes.
+        turn: the turn that the memory begins with.
+        max_operations: how many operations on the store, and how many rounds of waiting, before a run is called endless.
+        max_steps: how many steps of the event loop before it is.
+
+    Raises:
+        AgentError: an agent is not an async function of one argument, or a name is not allowed.
+        PolicyError: the policy is none, or gave an answer that is none.
+        ReplayError: the token does not belong to this program.
+        SimulationError: the store, or the policy between replicas, cannot be simulated.
+
+    >>> async def counter(me):
+    ...     await me.shared.update("count", lambda n: (n or 0) + 1)
+    >>> simulate(counter, counter, seed=1).value("shared/count")
+    2
+    """
+    scenario = agents[0] if len(agents) == 1 and isinstance(agents[0], Scenario) else None
+    crew = named_agents(scenario.agents if scenario else agents[0] if len(agents) == 1 else agents)
+    if given is None and scenario is not None:
+        given = scenario.given
+    source = Replay(replay) if replay is not None else None if seed is None else seeded(seed)
+    choices = Choices(source)
+    settled = Optimistic() if policy is None else as_policy(policy)
+    simulation = _Simulation(crew, settled, choices, given or {}, store, world or World(), turn, max_operations, max_steps)
+    run = simulation.run()
+    run.seed, run.scenario = None if replay is not None else seed, scenario
+    if isinstance(source, Replay):
+        source.check(choices)
+    return run
+
+
+def named_agents(agents: Any) -> dict[str, Callable[[Any], Any]]:
+    """The agents by name.
+
+    Raises:
+        AgentError: there is none, one is not async, or a name is not allowed.
+    """
+    if isinstance(agents, Mapping):
+        crew = dict(agents)
+    else:
+        functions = [agents] if callable(agents) else list(agents)
+        names = [getattr(fn, "__name__", type(fn).__name__) for fn in functions]
+        crew = {}
+        for place, (name, fn) in enumerate(zip(names, functions, strict=True)):
+            many = names.count(name) > 1
+            crew[f"{name}-{names[: place + 1].count(name)}" if many else name] = fn
+    if not crew:
+        raise AgentError("there are no agents; give async functions, or a dict of name to async function")
+    for name, fn in crew.items():
+        check_agent_name(name)
+        if name == GIVEN:
+            raise AgentError(f"{GIVEN!r} is what the simulation calls whoever wrote before the agents began; choose another name")
+        if not callable(fn) or inspect.isasyncgenfunction(fn):
+            what = "an async generator (it holds a yield)" if callable(fn) else f"a {type(fn).__name__}"
+            raise AgentError(f"the agent {name!r} is {what}; an agent is an async function of its handle: async def {name}(me): …")
+    return crew
+
+
+class SimMemory(SharedMemory):
+    """The memory of a simulation: thinking takes virtual time."""
+
+    def __init__(self, recorder: Recorder, store: Any, policy: ConflictPolicy, turn: int) -> None:
+        super().__init__(store, policy=policy, turn=turn, incarnation="1")
+        self._recorder = recorder
+
+    async def _think(self, actor: str, seconds: float, tokens: int) -> None:
+        recorder = self._recorder
+        cost = f"{seconds:g} s" + (f", {tokens} tokens" if tokens else "")
+        op = recorder.record((recorder.tick(), recorder.loop.time()), "think", "", agent=actor, note=cost, tokens=tokens)
+        op.ended_at = op.began_at + seconds
+        await asyncio.sleep(seconds)
+
+
+class _Simulation:
+    """One run while it runs."""
+
+    def __init__(
+        self,
+        crew: dict[str, Callable[[Any], Any]],
+        policy: ConflictPolicy,
+        choices: Choices,
+        given: Given,
+        store: Callable[..., Any] | None,
+        world: World,
+        turn: int,
+        max_operations: int,
+        max_steps: int,
+    ) -> None:
+        self._crew = crew
+        self._policy = policy
+        self._choices = choices
+        self._budget = max_operations
+        self._loop = SimLoop(max_steps)  # type: ignore[abstract]  # what is missing is refused by name in loop.py
+        self._recorder = Recorder(self._loop)
+        self._network = Network(policy)
+        if world.replicas > 1:
+            if store is not None:
+                raise SimulationError("store= and world=World(replicas=…) cannot be used together; replicas are stores of their own")
+            names = [f"replica-{number}" for number in range(1, world.replicas + 1)]
+            self._stores: list[SimStore] = [Replica(self._recorder, name, self._network) for name in names]
+        else:
+            self._stores = [SimStore(self._recorder)]
+        self._give(given)
+        self._memories = [
+            SimMemory(self._recorder, made_store(store, base, self._recorder), policy, turn) for base in self._stores
+        ]
+        self._main: dict[str, asyncio.Task[Any]] = {}
+        self._order = {name: place for place, name in enumerate(crew)}
+        self._last = ""
+
+    def run(self) -> Run:
+        troubles: list[Trouble] = []
+        with Stepping(self._loop):
+            try:
+                self._start()
+                outcome = self._drive(troubles)
+            except KeyboardInterrupt as interrupt:
+                interrupt.add_note("\n".join(f"interrupted: {stuck(name, task)}" for name, task in self._main.items() if not task.done()))
+                raise
+            finally:
+                self._recorder.closed = True
+                boards = {store.replica or "": self._board(store) for store in self._stores}
+                errors, leftovers = self._ends()
+                self._loop.wind_up()
+        troubles += [died(name, error) for name, error in errors.items()] + leftovers
+        if outcome == "finished" and (errors or leftovers):
+            outcome = "failed"
+        return self._result(outcome, troubles, errors, boards)
+
+    def _start(self) -> None:
+        coroutines: dict[str, Coroutine[Any, Any, Any]] = {}
+        for place, (name, fn) in enumerate(self._crew.items()):
+            made = fn(self._memories[place % len(self._memories)].agent(name))
+            if not inspect.iscoroutine(made):
+                for other in coroutines.values():
+                    other.close()
+                raise AgentError(
+                    f"the agent {name!r} is not async: calling it gave a {type(made).__name__}; write `async def {getattr(fn, '__name__', name)}(me):`"
+                )
+            coroutines[name] = made
+        for name, coroutine in coroutines.items():
+            context = contextvars.copy_context()
+            context.run(AGENT.set, name)
+            self._main[name] = self._loop.create_task(coroutine, context=context, name=name)
+
+    def _drive(self, troubles: list[Trouble]) -> str:
+        """Run what can run, then choose what happens next, until nothing is left."""
+        loop, recorder, messages = self._loop, self._recorder, self._network.messages
+        try:
+            while True:
+                loop.run_ready()
+                over = all(task.done() for task in self._main.values())
+                if over and not messages:
+                    return "finished"
+                if self._budget <= 0:
+                    raise Endless(self._last)
+                self._budget -= 1
+                recorder.waiting = [w for w in recorder.waiting if not w.future.done()]
+                waiting = [] if over else sorted((w for w in recorder.waiting if w.possible()), key=self._place)
+                labels = [w.label for w in waiting] + [m.label for m in messages]
+                if not waiting and not over and loop.next_timer() is not None:
+                    labels.append("time passes")
+                if not labels:
+                    troubles += [stuck(name, task) for name, task in self._main.items() if not task.done()]
+                    return "deadlock"
+                chosen = self._choices.choose(labels)
+                if chosen < len(waiting):
+                    self._last = waiting[chosen].agent
+                    waiting[chosen].future.set_result(None)
+                elif chosen < len(waiting) + len(messages):
+                    message = messages.pop(chosen - len(waiting))
+                    message.target.arrive(message)
+                else:
+                    loop.advance()
+        except Endless as endless:
+            name = endless.agent or self._last
+            troubles += [stuck(n, task, endless=True) for n, task in self._main.items() if n == name]
+            return "endless"
+
+    def _place(self, waiting: Any) -> tuple[bool, int]:
+        return waiting.agent != self._last, self._order.get(waiting.agent, 0)
+
+    def _give(self, given: Given) -> None:
+        entries = [MemoryEntry(k, v) for k, v in given.items()] if isinstance(given, Mapping) else list(given)
+        for entry in entries:
+            text, markers = encode(entry.value)
+            metadata = {**entry.metadata, **markers}
+            created = entry.created_at if entry.created_at.year > 1970 else self._recorder.now()
+            write = Write(entry.key, text, metadata, actor=entry.actor or GIVEN, created_at=created, expires_at_turn=entry.expires_at_turn)
+            for store in self._stores:
+                store.give(write)
+
+    def _board(self, store: SimStore) -> Page:
+        return Page(decoded(entry) for entry in store.entries())
+
+    def _ends(self) -> tuple[dict[str, BaseException], list[Trouble]]:
+        errors: dict[str, BaseException] = {}
+        for name, task in self._main.items():
+            if task.done():
+                error = asyncio.CancelledError("the agent was cancelled") if task.cancelled() else task.exception()
+                if error is not None:
+                    errors[name] = error
+        main = list(self._main.values())
+        leftovers = []
+        for task in self._loop.tasks:
+            if task in main:
+                continue
+            name = task.get_context().get(AGENT, "") if hasattr(task, "get_context") else ""
+            if task.done() and not task.cancelled() and task._log_traceback:
+                unseen = task.exception()
+                if unseen is not None:
+                    leftovers.append(died(name, unseen, "a task that it started and never awaited"))
+        return errors, leftovers
+
+    def _result(self, outcome: str, troubles: list[Trouble], errors: dict[str, BaseException], boards: dict[str, Page]) -> Run:
+        recorder = self._recorder
+        replicas = [store.replica for store in self._stores if store.replica]
+        history = History(recorder.operations, list(self._crew), replicas)
+        done = {name: task for name, task in self._main.items() if task.done() and not task.cancelled() and task.exception() is None}
+        return Run(
+            agents=list(self._crew),
+            policy=self._policy.name,
+            seed=None,
+            token=self._choices.token,
+            outcome=outcome,
+            troubles=troubles,
+            results={name: task.result() for name, task in done.items()},
+            errors=errors,
+            history=history,
+            log=Log(recorder.events),
+            board=next(iter(boards.values())),
+            boards=boards if replicas else {},
+            seconds=self._loop.time(),
+            tokens=sum(op.tokens for op in history),
+            retries=sum(not op.ok for op in history),
+            unresolved=self._network.unresolved(),
+        )

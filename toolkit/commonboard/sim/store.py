@@ -1,0 +1,252 @@
+"""The base store of a simulation: the in-memory store, with a choice before each operation and a record after it.
+
+Choices lie here, where code meets the base store. A decorator around it, or a compare-and-set made by hand out of `get`
+and `set`, is ordinary code above it, so its races are found too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+from commonboard.entry import ANY, Event, MemoryEntry, Page, Read, Reading, Write
+from commonboard.errors import ConflictError
+from commonboard.history import GIVEN, Kind, Operation
+from commonboard.sim.loop import AGENT, SimLoop
+from commonboard.stores.in_memory import InMemoryStore
+from commonboard.values import ENCODING, TYPE, canonical_json, own_copy
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+"""When every simulation begins."""
+
+
+@dataclass(slots=True)
+class Waiting:
+    """An operation that an agent waits for: it happens when it is chosen."""
+
+    agent: str
+    label: str
+    future: asyncio.Future[None]
+    ready: Callable[[], bool] | None = None
+
+    def possible(self) -> bool:
+        return not self.future.done() and (self.ready is None or self.ready())
+
+
+class Recorder:
+    """What all stores of one simulation share: the loop, the waiting operations, and the record of what happened."""
+
+    def __init__(self, loop: SimLoop) -> None:
+        self.loop = loop
+        self.waiting: list[Waiting] = []
+        self.operations: list[Operation] = []
+        self.events: list[Event] = []
+        self.moment = 0
+        self.closed = False
+
+    def now(self) -> datetime:
+        """The virtual time as a date."""
+        return EPOCH + timedelta(seconds=self.loop.time())
+
+    def tick(self) -> int:
+        """The next point on the line on which operations begin and end."""
+        self.moment += 1
+        return self.moment
+
+    async def chosen(self, what: str, key: str, ready: Callable[[], bool] | None = None) -> tuple[int, float]:
+        """Wait until this operation is chosen; gives when it was called, as moment and in virtual seconds."""
+        if self.closed:
+            raise asyncio.CancelledError("the run is over")
+        agent, called, at = AGENT.get(), self.tick(), self.loop.time()
+        future: asyncio.Future[None] = self.loop.create_future()
+        self.waiting.append(Waiting(agent, f"{agent} {what} {key}", future, ready))
+        await future
+        if self.closed:
+            raise asyncio.CancelledError("the run is over")
+        return called, at
+
+    def record(self, called: tuple[int, float], kind: Kind, key: str, **facts: Any) -> Operation:
+        """Note an operation that has just happened."""
+        op = Operation(
+            len(self.operations),
+            facts.pop("agent", None) or AGENT.get(),
+            kind,
+            key,
+            begin=called[0],
+            end=self.tick(),
+            began_at=called[1],
+            ended_at=self.loop.time(),
+            **facts,
+        )
+        self.operations.append(op)
+        return op
+
+
+class SimStore(InMemoryStore):
+    """The store that agents of a simulation work on.
+
+    Args:
+        recorder: the simulation's record.
+        replica: its name, where there are several.
+    """
+
+    def __init__(self, recorder: Recorder, replica: str | None = None) -> None:
+        super().__init__(clock=recorder.now)
+        self._recorder = recorder
+        self.replica = replica
+
+    async def get(self, key: str) -> MemoryEntry | None:
+        return (await self.look(key)).entry
+
+    async def look(self, key: str) -> Reading:
+        called = await self._recorder.chosen("reads", key)
+        reading = await super().look(key)
+        entry = reading.entry
+        if entry is None:
+            self._record(called, "read", key, saw=reading.version)
+        else:
+            encoding, tag = entry.metadata.get(ENCODING), entry.metadata.get(TYPE)
+            self._record(called, "read", key, text=entry.value, encoding=encoding, type_tag=tag, saw=entry.version)
+        return reading
+
+    async def set(self, key: str, value: str, metadata: Mapping[str, Any] | None = None) -> None:
+        called = await self._recorder.chosen("writes", key)
+        await super().set(key, value, metadata)
+        self._record_event(called, "write", self._board.log[-1], metadata)
+
+    async def set_with_expiry(
+        self, key: str, value: str, expires_at_turn: int, metadata: Mapping[str, Any] | None = None
+    ) -> None:
+        called = await self._recorder.chosen("writes", key)
+        await super().set_with_expiry(key, value, expires_at_turn, metadata)
+        self._record_event(called, "write", self._board.log[-1], metadata)
+
+    async def compare_and_set(
+        self, key: str, expected: str | None, value: str, metadata: Mapping[str, Any] | None = None
+    ) -> bool:
+        called = await self._recorder.chosen("compare-and-sets", key)
+        done = await super().compare_and_set(key, expected, value, metadata)
+        if done:
+            self._record_event(called, "compare-and-set", self._board.log[-1], metadata)
+        else:
+            self._record_refused(called, Write(key, value, metadata), self._board.at(key)[1])
+        return done
+
+    async def commit(self, *writes: Write, reads: Iterable[Read] = ()) -> list[Event]:
+        kinds = [_kind(write) for write in writes]
+        keys = " ".join(write.key for write in writes)
+        called = await self._recorder.chosen(" ".join(f"{kind}s" for kind in kinds), keys)
+        try:
+            events = await super().commit(*writes, reads=reads)
+        except ConflictError as refused:
+            for write in writes:
+                self._record_refused(called, write, refused.found_version if write.key == refused.key else None)
+            raise
+        made = iter(events)
+        changed = {event.key for event in events}
+        for write, kind in zip(writes, kinds, strict=True):
+            if write.key in changed:
+                self._record_event(called, kind, next(made), write.metadata)
+        return events
+
+    async def delete(self, key: str) -> None:
+        called = await self._recorder.chosen("deletes", key)
+        before = self._board.seq
+        await super().delete(key)
+        for event in self._board.since(before):
+            self._record_event(called, "delete", event, None)
+
+    async def clear(self) -> None:
+        called = await self._recorder.chosen("clears", "everything")
+        before = self._board.seq
+        await super().clear()
+        for event in self._board.since(before):
+            self._record_event(called, "delete", event, None)
+
+    async def list(self, prefix: str = "", limit: int | None = None, after: str | None = None) -> Page:
+        called = await self._recorder.chosen("lists", prefix)
+        page = await super().list(prefix, limit, after)
+        self._record(called, "list", prefix, text=canonical_json([entry.key for entry in page]), encoding="json")
+        return page
+
+    async def watch(self, after: int = 0) -> AsyncIterator[Event]:
+        while True:
+            await self._recorder.chosen("watches", "the log", partial(self._has_news, after))
+            for event in self._board.since(after):
+                after = event.seq
+                yield event
+
+    def _record(self, called: tuple[int, float], kind: Kind, key: str, **facts: Any) -> Operation:
+        return self._recorder.record(called, kind, key, replica=self.replica, **facts)
+
+    def _record_event(self, called: tuple[int, float], kind: Kind, event: Event, metadata: Mapping[str, Any] | None) -> None:
+        self._recorder.events.append(event)
+        op = self._record(
+            called,
+            kind,
+            event.key,
+            text=event.value,
+            encoding=event.encoding,
+            type_tag=(metadata or {}).get(TYPE),
+            saw=event.saw,
+            replaced=event.version_before,
+            made=event.version,
+            reason=event.reason,
+        )
+        self._wrote(op, event)
+
+    def _record_refused(self, called: tuple[int, float], write: Write, found: int | None) -> None:
+        metadata = write.metadata or {}
+        self._record(
+            called,
+            "compare-and-set",
+            write.key,
+            text=write.value,
+            encoding=metadata.get(ENCODING),
+            type_tag=metadata.get(TYPE),
+            saw=write.saw,
+            replaced=found,
+            ok=False,
+            reason=write.reason,
+        )
+
+    def give(self, write: Write) -> Operation:
+        """Put in what was there before the agents began."""
+        changes = self._board.plan((write,), (), self._recorder.now())
+        self._board.apply(changes)
+        moment = (self._recorder.tick(), 0.0)
+        (event,) = (event for _, _, event in changes)
+        metadata = write.metadata or {}
+        return self._record(
+            moment,
+            "write",
+            event.key,
+            agent=GIVEN,
+            text=event.value,
+            encoding=event.encoding,
+            type_tag=metadata.get(TYPE),
+            replaced=event.version_before,
+            made=event.version,
+        )
+
+    def _has_news(self, after: int) -> bool:
+        return self._board.seq > after
+
+    def entries(self) -> Iterable[MemoryEntry]:
+        """Copies of all entries, as stored."""
+        return map(own_copy, list(self._board.entries.values()))
+
+    def _wrote(self, op: Operation, event: Event) -> None:
+        """Called after each write; a replica tells the others of it."""
+
+
+def _kind(write: Write) -> Kind:
+    if write.append:
+        return "append"
+    if write.value is None:
+        return "delete"
+    return "write" if write.expect is ANY else "compare-and-set"

@@ -1,0 +1,215 @@
+"""The default store: a dict and the rule."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from commonboard.entry import (
+    ABSENT,
+    Event,
+    Log,
+    MemoryEntry,
+    Page,
+    Read,
+    Reading,
+    Write,
+    check_key,
+    check_text,
+    under,
+    utc_now,
+)
+from commonboard.errors import ConflictError, InvalidKeyError
+from commonboard.rule import Board, Change, check_write, settle
+from commonboard.values import own_copy
+
+Clock = Callable[[], datetime]
+
+
+class InMemoryStore:
+    """A store in this process: a dict, the rule and a log. Nothing outlives the object.
+
+    No call waits for anything, so each is one atomic step, whichever event loop it is used from; `watch` wakes
+    followers in other loops of the same thread. Use it from one thread.
+
+    Args:
+        clock: what the time is; `LogicalClock()` makes a lesson print the same everywhere.
+    """
+
+    def __init__(self, *, clock: Clock = utc_now) -> None:
+        self._board = Board.empty()
+        self._clock = clock
+        self._followers: list[asyncio.Event] = []
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self._board.entries)} entries, {self._board.seq} events)"
+
+    async def get(self, key: str) -> MemoryEntry | None:
+        """The entry, or `None`. It never aliases what is stored."""
+        check_key(key)
+        return self._look(key).entry
+
+    async def look(self, key: str) -> Reading:
+        """The entry and its version; where there is no entry, the version of its absence."""
+        check_key(key)
+        return self._look(key)
+
+    async def set(self, key: str, value: str, metadata: Mapping[str, Any] | None = None) -> None:
+        """Create or overwrite, blindly. Keeps `created_at`, replaces the metadata, clears an earlier expiry."""
+        self._put(Write(key, _text(value, key), metadata, actor=_actor(metadata)))
+
+    async def set_with_expiry(
+        self, key: str, value: str, expires_at_turn: int, metadata: Mapping[str, Any] | None = None
+    ) -> None:
+        """As `set`, with the turn from which a memory hides the entry. The store itself never hides or deletes it."""
+        self._put(Write(key, _text(value, key), metadata, actor=_actor(metadata), expires_at_turn=expires_at_turn))
+
+    async def compare_and_set(
+        self, key: str, expected: str | None, value: str, metadata: Mapping[str, Any] | None = None
+    ) -> bool:
+        """Overwrite if the stored text is exactly `expected` (`None`: if there is no entry); says whether it did.
+
+        It compares texts, so it does not notice that a text changed and changed back (ABA); a `commit` that expects a
+        version does.
+        """
+        expect = ABSENT if expected is None else expected
+        try:
+            self._put(Write(key, _text(value, key), metadata, expect, actor=_actor(metadata)))
+        except ConflictError:
+            return False
+        return True
+
+    async def commit(self, *writes: Write, reads: Iterable[Read] = ()) -> list[Event]:
+        """All of the writes or none.
+
+        Returns:
+            One event for each write that changed something.
+
+        Raises:
+            ConflictError: an expectation does not hold, or something in `reads` has changed. Nothing was written.
+        """
+        changes = self._board.plan(writes, reads, self._clock())
+        self._make_so(changes)
+        return [event for _, _, event in changes]
+
+    async def delete(self, key: str) -> None:
+        """Remove the entry; nothing if there is none. The log keeps a tombstone event."""
+        self._make_so(self._board.plan((Write(key, None),), (), self._clock()))
+
+    async def clear(self) -> None:
+        """Remove every entry, with one delete event each; versions go on from where they were."""
+        wipe = [Write(key, None) for key in self._board.entries]
+        self._make_so(self._board.plan(wipe, (), self._clock()), forget=True)
+
+    async def list(self, prefix: str = "", limit: int | None = None, after: str | None = None) -> Page:
+        """The entries under a prefix (whole segments), first created first.
+
+        Args:
+            prefix: `"web"` finds `web` and `web/notes`, never `website`; the empty prefix finds everything.
+            limit: how many at the most; `None` for all.
+            after: the `cursor` of the page before.
+        """
+        check_text(prefix, "the prefix")
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+            raise ValueError(f"limit must be a whole number of at least 0, or None for all, not {limit!r}")
+        board, start = self._board, _position(after)
+        found = (e for k, e in board.entries.items() if under(prefix, k) and board.born[k] > start)
+        entries = list(found) if limit is None else list(islice(found, limit))
+        more = limit is not None and next(found, None) is not None
+        last = board.born[entries[-1].key] if entries else start
+        return Page(
+            map(own_copy, entries),
+            cursor=_cursor(last) if more else None,
+            position=board.seq,
+            floor=board.floor,
+            gone={key: version for key, version in board.gone.items() if under(prefix, key)},
+        )
+
+    async def events(self, after: int = 0, *, key: str | None = None, actor: str | None = None) -> Log:
+        """The log after a position, oldest first; of one key or one actor if asked.
+
+        Raises:
+            LogCompactedError: events after that position are no longer kept.
+        """
+        found = self._board.since(after)
+        return Log(e for e in found if (key is None or e.key == key) and (actor is None or e.actor == actor))
+
+    async def watch(self, after: int = 0) -> AsyncIterator[Event]:
+        """The events after a log position, and then each new one as it happens; it ends when the loop over it does.
+
+        Raises:
+            LogCompactedError: the follower was too slow, and events it had not seen are no longer kept.
+        """
+        wake = _Wake()
+        self._followers.append(wake)
+        try:
+            while True:
+                wake.clear()
+                for event in await self.events(after):
+                    after = event.seq
+                    yield event
+                if self._board.seq <= after:
+                    await wake.wait()
+        finally:
+            self._followers.remove(wake)
+
+    def _look(self, key: str) -> Reading:
+        return self._board.look(key)
+
+    def _put(self, write: Write) -> None:
+        check_write(write)
+        entry, version = self._board.at(write.key)
+        change = settle(entry, version, write, self._board.seq + 1, self._clock())
+        self._make_so((change,) if change is not None else ())
+
+    def _make_so(self, changes: Iterable[Change], forget: bool = False) -> None:
+        self._board.apply(changes)
+        if forget:
+            self._board.raise_floor()
+        for follower in self._followers:
+            follower.set()
+
+
+class _Wake(asyncio.Event):
+    """An event that another event loop of this thread may set."""
+
+    def set(self) -> None:
+        loop = getattr(self, "_loop", None)
+        if loop is None or loop.is_closed() or loop is asyncio.get_running_loop():
+            super().set()
+        else:
+            loop.call_soon_threadsafe(super().set)
+
+
+def _text(value: Any, key: str) -> str:
+    if value is None:
+        raise TypeError(f"the value for {key!r} is None; a store keeps text. Use delete() to remove the key")
+    return value  # type: ignore[no-any-return]  # check_write says what is wrong with anything else
+
+
+def _actor(metadata: Mapping[str, Any] | None) -> str | None:
+    agent = metadata.get("agent") if metadata else None
+    return agent if isinstance(agent, str) else None
+
+
+def _cursor(position: int) -> str:
+    return base64.urlsafe_b64encode(f"cb1:{position}".encode()).decode()
+
+
+def _position(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    try:
+        tag, number = base64.urlsafe_b64decode(cursor.encode()).decode().split(":")
+        if tag == "cb1":
+            return int(number)
+    except (AttributeError, ValueError, binascii.Error):
+        pass
+    raise InvalidKeyError(f"{cursor!r:.60} is not a cursor of this store; give the .cursor of the page before, or None")
+
+
