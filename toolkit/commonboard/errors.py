@@ -14,11 +14,15 @@ class CommonboardError(Exception):
 
 
 class InvalidKeyError(CommonboardError, ValueError):
-    """A key, prefix or cursor is not one that every store can keep."""
+    """A key, prefix, cursor or limit is not one that every store can work with."""
 
 
 class NameNotAllowedError(CommonboardError, ValueError):
     """An agent's name, or a reserved key, cannot be used for this."""
+
+
+class InvalidWriteError(CommonboardError, TypeError):
+    """A field of a write, or something in `reads`, is of the wrong kind. Nothing was written."""
 
 
 class UnstorableValueError(CommonboardError, TypeError):
@@ -31,6 +35,10 @@ class CorruptValueError(CommonboardError, ValueError):
 
 class SchemaError(CommonboardError, ValueError):
     """A value does not fit the `schema=` it was given with; nothing was written."""
+
+
+class SnapshotError(CommonboardError, ValueError):
+    """What was offered as a snapshot is none; nothing was restored."""
 
 
 class TurnError(CommonboardError, ValueError):

@@ -51,10 +51,12 @@ class Sightings:
 
     def see_all(self, prefix: str, page: Page) -> None:
         """A whole listing: it shows every key under the prefix, also those that are not there."""
-        for entry in page:
-            self.see(entry.key, entry.version)
-        for key, version in page.gone.items():
-            self.see(key, version)
+        shown = {entry.key: entry.version for entry in page} | page.gone
+        for key, version in self._agent.items():
+            if version < page.floor and key not in shown and under(prefix, key):
+                shown[key] = page.floor  # it went, and its tombstone too
+        for key, seen in shown.items():
+            self.see(key, seen)
         self._listings[prefix] = page.floor
 
     def saw(self, key: str) -> int | None:

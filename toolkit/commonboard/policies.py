@@ -175,7 +175,7 @@ class Optimistic(ConflictPolicy):
         return RETRY
 
     def pause(self, attempt: int) -> float:
-        return float(self.backoff * 2 ** (attempt - 2))
+        return float(self.backoff * 2 ** min(attempt - 2, 30))
 
 
 class Merge(ConflictPolicy):

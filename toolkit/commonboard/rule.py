@@ -23,6 +23,7 @@ from commonboard.entry import (
     KeyUnchanged,
     MemoryEntry,
     Operation_,
+    PrefixUnchanged,
     Read,
     Reading,
     Write,
@@ -30,8 +31,8 @@ from commonboard.entry import (
     check_text,
     under,
 )
-from commonboard.errors import ConflictError, LogCompactedError, UnstorableValueError
-from commonboard.values import ENCODING, check_metadata, own_copy
+from commonboard.errors import ConflictError, InvalidWriteError, LogCompactedError, TurnError, UnstorableValueError
+from commonboard.values import ENCODING, canonical_json, check_metadata, decode, own_copy
 
 Change = tuple[str, MemoryEntry | None, Event]
 """A key, its next entry (`None`: deleted), and the event of it."""
@@ -64,13 +65,13 @@ def settle(entry: MemoryEntry | None, version: int, write: Write, seq: int, now:
             return None
         operation, after, created = "delete", None, entry.created_at
     else:
-        metadata = check_metadata(write.metadata) if write.metadata else {}
+        metadata = check_metadata(write.metadata) if write.metadata is not None else {}
         expires = write.expires_at_turn
         if write.append:
             kept = None if entry is None or _expired(entry, write) else entry
             text, expires = _appended(kept, write), kept.expires_at_turn if kept is not None else expires
             metadata[ENCODING] = "json"
-        encoding = metadata.get(ENCODING)
+        encoding = "json" if metadata.get(ENCODING) == "json" else None
         operation = write.operation or ("insert" if entry is None else "replace")
         created = write.created_at or (now if entry is None else entry.created_at)
         after = MemoryEntry(key, text, metadata, created, made, expires)
@@ -180,44 +181,97 @@ class Board:
     def _check_read(self, read: Read) -> None:
         if isinstance(read, KeyUnchanged):
             check_key(read.key)
-            entry, version = self.at(read.key)
-            if version != read.version:
-                raise ConflictError(
-                    f"{read.key!r} was read at version {read.version} and is now at {version}; read again and redo the work",
-                    key=read.key,
-                    expected=read.version,
-                    found=own_copy(entry),
-                    found_version=version,
-                )
-            return
-        check_text(read.prefix, "the prefix")
-        for event in self.since(read.after):
-            if under(read.prefix, event.key):
-                raise ConflictError(
-                    f"{event.key!r} under the prefix {read.prefix!r} changed after log position {read.after}; list again and redo the work",
-                    key=event.key,
-                    expected=read.after,
-                    found=own_copy(self.entries.get(event.key)),
-                    found_version=self.at(event.key)[1],
-                )
+            if self.at(read.key)[1] != read.version:
+                raise self._changed(read.key, f"{read.key!r} is no longer at version {read.version}", read.version)
+        elif isinstance(read, PrefixUnchanged):
+            check_text(read.prefix, "the prefix")
+            if read.after < self.dropped:
+                what = f"the log no longer reaches back to position {read.after}, where {read.prefix!r} was listed"
+                raise self._changed(read.prefix, what, read.after)
+            for event in self.since(read.after):
+                if under(read.prefix, event.key):
+                    what = f"{event.key!r} under the prefix {read.prefix!r} changed after log position {read.after}"
+                    raise self._changed(event.key, what, read.after)
+        else:
+            raise InvalidWriteError(
+                f"reads takes cb.KeyUnchanged and cb.PrefixUnchanged, not {type(read).__name__}: {read!r:.80}"
+            )
+
+    def _changed(self, key: str, what: str, expected: int) -> ConflictError:
+        found, version = self.look(key).entry, self.at(key)[1]
+        text = f"{what}; nothing was written: read again and redo the work"
+        return ConflictError(text, key=key, expected=expected, found=found, found_version=version)
 
 
 def check_write(write: Any) -> None:
-    """Refuse a write that no store could keep, before anything is touched."""
+    """Refuse a write that no store could keep, before anything is touched.
+
+    Raises:
+        InvalidKeyError, UnstorableValueError, TurnError, InvalidWriteError: naming the field, and the key.
+    """
     if not isinstance(write, Write):
-        raise TypeError(f"commit takes cb.Write objects, not {type(write).__name__}: {write!r:.80}")
+        raise InvalidWriteError(f"commit takes cb.Write objects, not {type(write).__name__}: {write!r:.80}")
     check_key(write.key)
     if write.value is not None:
-        if not isinstance(write.value, str):
-            raise UnstorableValueError(
-                f"a store keeps text: the value for {write.key!r} is a {type(write.value).__name__}; write through a SharedMemory, which encodes it"
-            )
-        check_text(write.value, f"the value for {write.key!r}")
+        check_value(write.value, write.key)
+    if write.append:
+        _check_item(write)
     expect = write.expect
     if expect is not ANY and expect is not ABSENT and (isinstance(expect, bool) or not isinstance(expect, (int, str))):
-        raise TypeError(
+        raise InvalidWriteError(
             f"the expectation for {write.key!r} must be ANY, ABSENT, a version (int) or a stored text (str), not {write.expect!r}"
         )
+    for name, kind in _FACTS:
+        fact = getattr(write, name)
+        if fact is not None:
+            _check_fact(write.key, name, kind, fact)
+    if write.operation not in (None, "restore", "import"):
+        raise InvalidWriteError(f"the operation of the write to {write.key!r} must be 'restore', 'import' or None")
+
+
+def check_value(value: Any, key: str) -> None:
+    """Refuse what is not text that every store can keep."""
+    if not isinstance(value, str):
+        raise UnstorableValueError(
+            f"a store keeps text: the value for {key!r} is a {type(value).__name__}; write through a SharedMemory, which encodes it"
+        )
+    check_text(value, f"the value for {key!r}")
+
+
+def check_expiry(turn: Any, key: str) -> None:
+    """Refuse what is not a turn."""
+    if isinstance(turn, bool) or not isinstance(turn, int):
+        raise TurnError(f"expires_at_turn for {key!r} must be a whole number, not {turn!r}")
+
+
+_FACTS: tuple[tuple[str, type], ...] = (
+    ("actor", str),
+    ("reason", str),
+    ("turn", int),
+    ("saw", int),
+    ("expires_at_turn", int),
+    ("created_at", datetime),
+)
+
+
+def _check_fact(key: str, name: str, kind: type, fact: Any) -> None:
+    if name == "expires_at_turn":
+        check_expiry(fact, key)
+    if isinstance(fact, bool) or not isinstance(fact, kind):
+        raise InvalidWriteError(f"the {name} of the write to {key!r} must be {kind.__name__} or None, not {fact!r:.80}")
+    if isinstance(fact, str):
+        check_text(fact, f"the {name} of the write to {key!r}")
+    if isinstance(fact, datetime) and fact.tzinfo is None:
+        raise InvalidWriteError(f"the {name} of the write to {key!r} has no time zone; use datetime.now(UTC)")
+
+
+def _check_item(write: Write) -> None:
+    try:
+        canonical_json(json.loads(write.value or ""))
+    except (ValueError, UnstorableValueError, RecursionError) as error:
+        raise UnstorableValueError(
+            f"append to {write.key!r} takes one item as JSON text, not {write.value!r:.80} ({error}); use json.dumps(item)"
+        ) from None
 
 
 def _holds(expect: Expectation, entry: MemoryEntry | None, version: int) -> bool:
@@ -254,12 +308,9 @@ def _expired(entry: MemoryEntry, write: Write) -> bool:
 
 
 def _appended(entry: MemoryEntry | None, write: Write) -> str:
-    items: Any = [] if entry is None else None
-    if entry is not None and entry.metadata.get(ENCODING) == "json":
-        items = json.loads(entry.value)
+    items = [] if entry is None else decode(entry.value, entry.metadata, write.key)
     if not isinstance(items, list):
         raise UnstorableValueError(f"cannot append to {write.key!r}: what is stored there is not a list; write a list first")
     if entry is None or not items:
         return f"[{write.value}]"
     return f"{entry.value[: entry.value.rindex(']')]},{write.value}]"
-

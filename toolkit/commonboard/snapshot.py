@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from commonboard.entry import MemoryEntry, Page, Write
-from commonboard.values import canonical_json, copy_json
+from commonboard.values import canonical_json, copy_json, plain
 
 _LONGEST = 200
 
@@ -109,8 +109,7 @@ def from_snapshot(snapshot: Any) -> tuple[list[Write], int]:
 def _told(value: Any) -> str:
     if isinstance(value, str):
         return value
-    plain = getattr(value, "value", value)  # a CRDT shows what it stands for
-    return canonical_json(plain)
+    return canonical_json(plain(value))
 
 
 def _cut(text: str) -> str:

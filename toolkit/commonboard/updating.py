@@ -64,6 +64,8 @@ class Update:
                 attempt += 1
                 reading = Reading(refusal.found, refusal.found_version)
                 theirs = self._version(reading) or Version(self.policy.lift(None, ""), reading.version, None, reading.version or 0)
+                mine.stamp = theirs.stamp + 1  # theirs is written, mine is not: it can only come later
+                mine.stamp = theirs.stamp + 1  # on one store, whoever waits comes after whoever is there
                 answer = await ask(self.policy, base, mine, theirs)
                 if answer is theirs:
                     return self.visible(reading.entry)

@@ -21,6 +21,7 @@ TYPE: Final = "commonboardType"
 """Metadata marker: the tag of a registered value type, such as `"orset"`, on top of JSON."""
 MARKERS: Final = (ENCODING, TYPE)
 
+_DEEPEST: Final = 100  # JSON is read and copied by recursion, so a value must not depend on how deep the reader stands
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")).encode
 
 
@@ -52,11 +53,9 @@ def canonical_json(value: Any) -> str:
     Raises:
         UnstorableValueError: naming the path, if the value would not read back equal.
     """
+    _check(value, "<root>", [])
     try:
-        _check(value, "<root>", [])
         return _ENCODE(value)
-    except RecursionError:
-        raise UnstorableValueError("value at <root> is nested too deeply to be stored; flatten it") from None
     except ValueError as error:
         raise UnstorableValueError(f"value at <root> cannot be stored as JSON: {error}") from None
 
@@ -72,7 +71,7 @@ def encode(value: Any) -> tuple[str, dict[str, str]]:
     """
     if isinstance(value, str):
         _check(value, "<root>", [])
-        return str(value), {}
+        return str.__str__(value), {}  # str(value) of a member of an enum of texts is its name, not its text
     tag = getattr(type(value), "tag", None)
     if isinstance(tag, str) and tag in _types:
         return value.to_json(), {ENCODING: "json", TYPE: tag}
@@ -88,14 +87,20 @@ def decode(text: str, metadata: Mapping[str, Any], key: str = "") -> Any:
     if metadata.get(ENCODING) != "json":
         return text
     tag = metadata.get(TYPE)
-    if tag is not None and tag not in _types:
+    if tag is not None and not (isinstance(tag, str) and tag in _types):
         raise CorruptValueError(f"the entry {key!r} holds a {tag!r}, which this program does not know; import what registers it")
     try:
         return json.loads(text) if tag is None else _types[tag](text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CorruptValueError(
-            f"the entry {key!r} is marked as JSON but its text is not ({error}): {text!r:.80}; write the key again, or drop the marker"
+            f"the entry {key!r} is marked as JSON but its text is not ({error}): {text!r:.80}; "
+            "write the key again, or drop the marker"
         ) from None
+
+
+def plain(value: Any) -> Any:
+    """What a value stands for: a CRDT's value as plain data, and any other value as it is."""
+    return value.value if getattr(type(value), "tag", None) in _types else value
 
 
 def decoded(entry: MemoryEntry) -> MemoryEntry:
@@ -195,6 +200,8 @@ def _check(value: Any, path: str, above: list[int]) -> None:
     elif isinstance(value, (list, dict)):
         if id(value) in above:
             raise UnstorableValueError(f"value at {path} contains itself; store a copy without the cycle")
+        if len(above) == _DEEPEST:
+            raise UnstorableValueError(f"value at {path} is nested more than {_DEEPEST} levels deep; flatten it")
         above.append(id(value))
         if isinstance(value, list):
             for index, item in enumerate(value):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from typing import Any, Final, Literal, NamedTuple
 
 from commonboard.errors import CorruptValueError
@@ -93,27 +92,28 @@ def told(op: Operation, before: Any = NOTHING, limit: int = 32) -> list[Piece]:
     return brief(value_of(op), before, limit)
 
 
-def missing(before: Any, after: Any, limit: int = 24) -> str:
-    """What was in a list or a dict and is no longer in what replaced it, by name; empty where nothing is, or for other values.
+def missing(before: Any, after: Any, seen: Any = NOTHING, limit: int = 24) -> str:
+    """What a list or a dict held that what replaced it does not, by name; empty where nothing is gone, or for other values.
 
-    >>> missing(["A", "B", "C"], ["A"]), missing({"a": 1}, {"a": 2})
-    ('B, C', '')
+    Args:
+        before, after: the two values.
+        seen: what the writer had looked at; what was in it already was not lost but taken out.
+
+    >>> missing(["A", "B", "C"], ["A"]), missing({"a": 1}, {"a": 2}), missing(["A", "B"], [], seen=["A"])
+    ('B, C', '', 'B')
     """
     if isinstance(before, list) and isinstance(after, list):
         left = Counter(map(_json, after))
+        left += Counter(map(_json, seen)) - left if isinstance(seen, list) else Counter()
         gone = [_short(item) for item in before if not _take(left, _json(item))]
     elif isinstance(before, dict) and isinstance(after, dict):
-        gone = [_bare(key) for key in before if key not in after]
+        known = seen if isinstance(seen, dict) else {}
+        gone = [_bare(key) for key in before if key not in after and key not in known]
     else:
         return ""
     if len(gone) > 2:
         gone = [gone[0], f"{len(gone) - 1} more"]
     return shorten(", ".join(gone), limit)
-
-
-def added(before: Any, after: Any) -> str:
-    """What is new in a list, by name."""
-    return missing(after, before if isinstance(before, list) else [])
 
 
 def _item(item: Any, known: Counter[str] | None) -> _Item:
@@ -150,7 +150,7 @@ def _bare(value: str) -> str:
 def _json(value: Any) -> str:
     if isinstance(value, str):
         return f'"{value}"'
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=repr)
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=lambda thing: type(thing).__name__)
 
 
 def _cut(shown: str, length: int, limit: int) -> list[Piece]:
@@ -181,14 +181,14 @@ def _fit(items: list[_Item], room: int) -> tuple[list[_Item], bool]:
 
 
 def _first(items: list[_Item], room: int, dots: _Item) -> list[_Item]:
-    width: Callable[[int], int] = lambda count: _width([*items[:count], dots]) if count < len(items) else _width(items)  # noqa: E731
-    count = 0
-    while count < len(items) and width(count + 1) <= room:
-        count += 1
-    if count == len(items):
+    if len(items) <= room and _width(items) <= room:
         return items
+    used, count = cells(dots.text), 0
+    while count < len(items) and used + cells(items[count].text) + 2 <= room:
+        used += cells(items[count].text) + 2
+        count += 1
     shown = items[: max(count, 1)]
-    return [*shown, dots] if len(items) > len(shown) else shown
+    return [*shown, dots] if len(shown) < len(items) else shown
 
 
 def _width(items: list[_Item]) -> int:

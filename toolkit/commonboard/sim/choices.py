@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from commonboard.errors import ReplayError
 
@@ -19,6 +19,16 @@ _TAG: Final = "cb1"
 
 Source = Callable[[int], int]
 """Takes the number of alternatives, at least 2, and gives the choice, from 0."""
+
+
+class Labelled(Protocol):
+    """What can be chosen: anything with a label that says what it is, the same in every run."""
+
+    @property
+    def label(self) -> str: ...
+
+
+Choice = TypeVar("Choice", bound=Labelled)
 
 
 class Choices:
@@ -36,15 +46,17 @@ class Choices:
     def __len__(self) -> int:
         return len(self._taken)
 
-    def choose(self, labels: Sequence[str]) -> int:
+    def choose(self, alternatives: Sequence[Choice]) -> Choice:
         """One of the alternatives; where there is only one, that is no choice and is not recorded."""
-        if len(labels) == 1:
-            return 0
-        chosen = self._source(len(labels))
-        if not 0 <= chosen < len(labels):
-            raise ReplayError(f"choice {len(self)} is {chosen}, but there were {len(labels)} alternatives")
-        self._taken.append((len(labels), chosen))
-        self._checksum = zlib.crc32(labels[chosen].encode(), self._checksum)
+        count = len(alternatives)
+        if count == 1:
+            return alternatives[0]
+        number = self._source(count)
+        if not 0 <= number < count:
+            raise ReplayError(f"choice {len(self)} is {number}, but there were {count} alternatives")
+        chosen = alternatives[number]
+        self._taken.append((count, number))
+        self._checksum = zlib.crc32(chosen.label.encode(), self._checksum)
         return chosen
 
     @property

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import heapq
 import sys
 import weakref
@@ -167,6 +168,9 @@ class Stepping:
         self._task = asyncio.current_task(self._outer) if self._outer is not None else None
         if self._outer is not None and self._task is not None:
             asyncio.tasks._leave_task(self._outer, self._task)
+        # The collector would run finalizers at moments that depend on how much memory is in use.
+        self._collects = gc.isenabled()
+        gc.disable()
         self._hooks = sys.get_asyncgen_hooks()
         sys.set_asyncgen_hooks(firstiter=self._loop.first_iteration, finalizer=self._loop.finalize)
         asyncio._set_running_loop(self._loop)
@@ -174,6 +178,8 @@ class Stepping:
     def __exit__(self, *error: object) -> None:
         asyncio._set_running_loop(self._outer)
         sys.set_asyncgen_hooks(*self._hooks)
+        if self._collects:
+            gc.enable()
         if self._outer is not None and self._task is not None:
             asyncio.tasks._enter_task(self._outer, self._task)
 

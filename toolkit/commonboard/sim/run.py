@@ -19,10 +19,10 @@ from commonboard.sim.choices import Choices, Replay, seeded
 from commonboard.sim.foreign import made_store
 from commonboard.sim.loop import AGENT, Endless, SimLoop, Stepping
 from commonboard.sim.scenario import Scenario
-from commonboard.sim.store import Recorder, SimStore
+from commonboard.sim.store import Recorder, SimStore, Waiting
 from commonboard.sim.trouble import Trouble, died, stuck
-from commonboard.sim.world import Network, Replica, World
-from commonboard.values import decoded, encode
+from commonboard.sim.world import Message, Network, Replica, World
+from commonboard.values import decoded, encode, plain
 
 Given = Mapping[str, Any] | Iterable[MemoryEntry]
 
@@ -35,7 +35,7 @@ class Run(Viewable):
         agents: the agents' names, in order.
         policy: the name of the policy.
         seed: the seed, or `None` if there was none.
-        token: give it as `replay=` to run exactly this again.
+        choices: the list of choices that the run took; its `token` is short for it.
         outcome: `"finished"`, `"failed"` (an agent raised), `"deadlock"` or `"endless"`.
         troubles: what went wrong with which agent, where, and what it waits for.
         results: what each agent returned.
@@ -54,7 +54,7 @@ class Run(Viewable):
     agents: list[str]
     policy: str
     seed: int | str | None
-    token: str
+    choices: Choices
     outcome: str
     troubles: list[Trouble]
     results: dict[str, Any]
@@ -70,14 +70,19 @@ class Run(Viewable):
     scenario: Scenario | None = None
 
     @property
+    def token(self) -> str:
+        """Give it as `replay=` to run exactly this again."""
+        return self.choices.token
+
+    @property
     def ok(self) -> bool:
         """Whether every agent came to its end."""
         return self.outcome == "finished"
 
     @property
     def state(self) -> dict[str, Any]:
-        """The final values by full key."""
-        return {entry.key: entry.value for entry in self.board}
+        """The final values by full key, as plain data."""
+        return {entry.key: plain(entry.value) for entry in self.board}
 
     def value(self, key: str, default: Any = None) -> Any:
         """The final value at a full key, or the default."""
@@ -112,7 +117,8 @@ class Run(Viewable):
         lines += [f"  {trouble}" for trouble in self.troubles]
         if self.unresolved:
             lines.append(f"  {self.unresolved} key(s) still have more than one value")
-        lines.append(f"  replay={self.token!r}")
+        if self.seed is None or len(self.choices) <= 100:
+            lines.append(f"  replay={self.token!r}")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -214,6 +220,14 @@ class SimMemory(SharedMemory):
         await asyncio.sleep(seconds)
 
 
+@dataclass(frozen=True, slots=True)
+class _TimePasses:
+    label: str = "time passes"
+
+
+TIME_PASSES = _TimePasses()
+
+
 class _Simulation:
     """One run while it runs."""
 
@@ -234,7 +248,7 @@ class _Simulation:
         self._choices = choices
         self._budget = max_operations
         self._loop = SimLoop(max_steps)  # type: ignore[abstract]  # what is missing is refused by name in loop.py
-        self._recorder = Recorder(self._loop)
+        self._recorder = Recorder(self._loop, crew)
         self._network = Network(policy)
         if world.replicas > 1:
             if store is not None:
@@ -248,7 +262,6 @@ class _Simulation:
             SimMemory(self._recorder, made_store(store, base, self._recorder), policy, turn) for base in self._stores
         ]
         self._main: dict[str, asyncio.Task[Any]] = {}
-        self._order = {name: place for place, name in enumerate(crew)}
         self._last = ""
 
     def run(self) -> Run:
@@ -289,39 +302,37 @@ class _Simulation:
     def _drive(self, troubles: list[Trouble]) -> str:
         """Run what can run, then choose what happens next, until nothing is left."""
         loop, recorder, messages = self._loop, self._recorder, self._network.messages
+        running = list(self._main.values())
         try:
             while True:
                 loop.run_ready()
-                over = all(task.done() for task in self._main.values())
-                if over and not messages:
+                if running[0].done():
+                    running = [task for task in running if not task.done()] or running[:1]
+                over = running[0].done()
+                possible: list[Any] = [*([] if over else recorder.possible(self._last)), *messages]
+                if over and not possible:
                     return "finished"
                 if self._budget <= 0:
                     raise Endless(self._last)
                 self._budget -= 1
-                recorder.waiting = [w for w in recorder.waiting if not w.future.done()]
-                waiting = [] if over else sorted((w for w in recorder.waiting if w.possible()), key=self._place)
-                labels = [w.label for w in waiting] + [m.label for m in messages]
-                if not waiting and not over and loop.next_timer() is not None:
-                    labels.append("time passes")
-                if not labels:
+                if len(possible) == len(messages) and not over and loop.next_timer() is not None:
+                    possible.append(TIME_PASSES)
+                if not possible:
                     troubles += [stuck(name, task) for name, task in self._main.items() if not task.done()]
                     return "deadlock"
-                chosen = self._choices.choose(labels)
-                if chosen < len(waiting):
-                    self._last = waiting[chosen].agent
-                    waiting[chosen].future.set_result(None)
-                elif chosen < len(waiting) + len(messages):
-                    message = messages.pop(chosen - len(waiting))
-                    message.target.arrive(message)
+                chosen = self._choices.choose(possible)
+                if isinstance(chosen, Waiting):
+                    self._last = chosen.agent
+                    chosen.future.set_result(None)
+                elif isinstance(chosen, Message):
+                    messages.remove(chosen)
+                    chosen.target.arrive(chosen)
                 else:
                     loop.advance()
         except Endless as endless:
             name = endless.agent or self._last
             troubles += [stuck(n, task, endless=True) for n, task in self._main.items() if n == name]
             return "endless"
-
-    def _place(self, waiting: Any) -> tuple[bool, int]:
-        return waiting.agent != self._last, self._order.get(waiting.agent, 0)
 
     def _give(self, given: Given) -> None:
         entries = [MemoryEntry(k, v) for k, v in given.items()] if isinstance(given, Mapping) else list(given)
@@ -364,7 +375,7 @@ class _Simulation:
             agents=list(self._crew),
             policy=self._policy.name,
             seed=None,
-            token=self._choices.token,
+            choices=self._choices,
             outcome=outcome,
             troubles=troubles,
             results={name: task.result() for name, task in done.items()},

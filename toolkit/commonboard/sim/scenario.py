@@ -7,7 +7,7 @@ yet the change is gone. Only the scenario can say so, by `kept(state, intent)`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 Agent = Callable[[Any], Any]
@@ -25,6 +25,7 @@ class Scenario:
         given: what the board holds before they begin, by full key.
         intents: what the agents mean to get done, as plain values.
         kept: `kept(state, intent)` says whether an intent is in the final state (`{full key: value}`).
+        variant: makes the scenario with other numbers; calling the scenario calls it.
     """
 
     name: str
@@ -33,6 +34,17 @@ class Scenario:
     given: Mapping[str, Any] = field(default_factory=dict)
     intents: tuple[Any, ...] = ()
     kept: Callable[[State, Any], bool] = lambda state, intent: False
+    variant: Callable[..., Scenario] | None = None
+
+    def __call__(self, **knobs: Any) -> Scenario:
+        """The same scenario with other numbers, such as `counter(agents=4)`.
+
+        Raises:
+            TypeError: it has no such knob.
+        """
+        if self.variant is None:
+            raise TypeError(f"{self!r} has nothing to turn; build another Scenario instead")
+        return replace(self.variant(**knobs), variant=self.variant)
 
     def __repr__(self) -> str:
         return f"Scenario({self.name!r}: {', '.join(self.agents)})"
@@ -47,3 +59,8 @@ class Scenario:
         ['a']
         """
         return [intent for intent in self.intents if not self.kept(state, intent)]
+
+
+def scenario(variant: Callable[..., Scenario]) -> Scenario:
+    """Decorator: a function that makes a scenario becomes that scenario, with the function's defaults."""
+    return replace(variant(), variant=variant)

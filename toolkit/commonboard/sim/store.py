@@ -24,29 +24,47 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 """When every simulation begins."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Waiting:
     """An operation that an agent waits for: it happens when it is chosen."""
 
     agent: str
-    label: str
+    what: str
+    key: str
     future: asyncio.Future[None]
     ready: Callable[[], bool] | None = None
 
-    def possible(self) -> bool:
-        return not self.future.done() and (self.ready is None or self.ready())
+    @property
+    def label(self) -> str:
+        return f"{self.agent} {self.what} {self.key}"
 
 
 class Recorder:
-    """What all stores of one simulation share: the loop, the waiting operations, and the record of what happened."""
+    """What all stores of one simulation share: the loop, the waiting operations, and the record of what happened.
 
-    def __init__(self, loop: SimLoop) -> None:
+    Args:
+        loop: the simulation's loop.
+        agents: the agents' names, in order.
+    """
+
+    def __init__(self, loop: SimLoop, agents: Iterable[str]) -> None:
         self.loop = loop
-        self.waiting: list[Waiting] = []
+        self.waiting: dict[str, list[Waiting]] = {name: [] for name in agents}
+        self.watching: list[Waiting] = []
         self.operations: list[Operation] = []
         self.events: list[Event] = []
         self.moment = 0
         self.closed = False
+
+    def possible(self, first: str) -> list[Waiting]:
+        """What could happen next, the boring choice first: what `first` waits for, then the others in order."""
+        found = list(self.waiting[first]) if first else []
+        for name, waiting in self.waiting.items():
+            if waiting and name != first:
+                found += waiting
+        if self.watching:
+            found += [w for w in self.watching if w.ready is not None and w.ready()]
+        return found
 
     def now(self) -> datetime:
         """The virtual time as a date."""
@@ -59,15 +77,21 @@ class Recorder:
 
     async def chosen(self, what: str, key: str, ready: Callable[[], bool] | None = None) -> tuple[int, float]:
         """Wait until this operation is chosen; gives when it was called, as moment and in virtual seconds."""
+        self._check_open()
+        agent, called = AGENT.get(), (self.tick(), self.loop.time())
+        waiting = Waiting(agent, what, key, self.loop.create_future(), ready)
+        queue = self.waiting[agent] if ready is None else self.watching
+        queue.append(waiting)
+        try:
+            await waiting.future
+        finally:
+            queue.remove(waiting)
+        self._check_open()
+        return called
+
+    def _check_open(self) -> None:
         if self.closed:
             raise asyncio.CancelledError("the run is over")
-        agent, called, at = AGENT.get(), self.tick(), self.loop.time()
-        future: asyncio.Future[None] = self.loop.create_future()
-        self.waiting.append(Waiting(agent, f"{agent} {what} {key}", future, ready))
-        await future
-        if self.closed:
-            raise asyncio.CancelledError("the run is over")
-        return called, at
 
     def record(self, called: tuple[int, float], kind: Kind, key: str, **facts: Any) -> Operation:
         """Note an operation that has just happened."""

@@ -64,7 +64,7 @@ class Sibling:
         return (self.text, self.metadata.get(ENCODING)) == (other.text, other.metadata.get(ENCODING))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Message:
     """One write on its way to one replica."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -24,8 +24,8 @@ from commonboard.entry import (
     under,
     utc_now,
 )
-from commonboard.errors import ConflictError, InvalidKeyError
-from commonboard.rule import Board, Change, check_write, settle
+from commonboard.errors import ConflictError, InvalidKeyError, InvalidWriteError
+from commonboard.rule import Board, Change, check_expiry, check_value, settle
 from commonboard.values import own_copy
 
 Clock = Callable[[], datetime]
@@ -52,22 +52,23 @@ class InMemoryStore:
     async def get(self, key: str) -> MemoryEntry | None:
         """The entry, or `None`. It never aliases what is stored."""
         check_key(key)
-        return self._look(key).entry
+        return self._now().look(key).entry
 
     async def look(self, key: str) -> Reading:
         """The entry and its version; where there is no entry, the version of its absence."""
         check_key(key)
-        return self._look(key)
+        return self._now().look(key)
 
     async def set(self, key: str, value: str, metadata: Mapping[str, Any] | None = None) -> None:
         """Create or overwrite, blindly. Keeps `created_at`, replaces the metadata, clears an earlier expiry."""
-        self._put(Write(key, _text(value, key), metadata, actor=_actor(metadata)))
+        self._put(Write(key, value, metadata, actor=_actor(metadata)))
 
     async def set_with_expiry(
         self, key: str, value: str, expires_at_turn: int, metadata: Mapping[str, Any] | None = None
     ) -> None:
         """As `set`, with the turn from which a memory hides the entry. The store itself never hides or deletes it."""
-        self._put(Write(key, _text(value, key), metadata, actor=_actor(metadata), expires_at_turn=expires_at_turn))
+        check_expiry(expires_at_turn, key)
+        self._put(Write(key, value, metadata, actor=_actor(metadata), expires_at_turn=expires_at_turn))
 
     async def compare_and_set(
         self, key: str, expected: str | None, value: str, metadata: Mapping[str, Any] | None = None
@@ -77,9 +78,12 @@ class InMemoryStore:
         It compares texts, so it does not notice that a text changed and changed back (ABA); a `commit` that expects a
         version does.
         """
-        expect = ABSENT if expected is None else expected
+        if expected is not None and not isinstance(expected, str):
+            raise InvalidWriteError(
+                f"compare_and_set expects a stored text, or None for no entry, not {expected!r:.80}; commit expects versions"
+            )
         try:
-            self._put(Write(key, _text(value, key), metadata, expect, actor=_actor(metadata)))
+            self._put(Write(key, value, metadata, ABSENT if expected is None else expected, actor=_actor(metadata)))
         except ConflictError:
             return False
         return True
@@ -93,18 +97,19 @@ class InMemoryStore:
         Raises:
             ConflictError: an expectation does not hold, or something in `reads` has changed. Nothing was written.
         """
-        changes = self._board.plan(writes, reads, self._clock())
+        changes = self._to_change().plan(writes, reads, self._clock())
         self._make_so(changes)
         return [event for _, _, event in changes]
 
     async def delete(self, key: str) -> None:
         """Remove the entry; nothing if there is none. The log keeps a tombstone event."""
-        self._make_so(self._board.plan((Write(key, None),), (), self._clock()))
+        self._make_so(self._to_change().plan((Write(key, None),), (), self._clock()))
 
     async def clear(self) -> None:
         """Remove every entry, with one delete event each; versions go on from where they were."""
-        wipe = [Write(key, None) for key in self._board.entries]
-        self._make_so(self._board.plan(wipe, (), self._clock()), forget=True)
+        board = self._to_change()
+        wipe = [Write(key, None) for key in board.entries]
+        self._make_so(board.plan(wipe, (), self._clock()), forget=True)
 
     async def list(self, prefix: str = "", limit: int | None = None, after: str | None = None) -> Page:
         """The entries under a prefix (whole segments), first created first.
@@ -116,8 +121,8 @@ class InMemoryStore:
         """
         check_text(prefix, "the prefix")
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-            raise ValueError(f"limit must be a whole number of at least 0, or None for all, not {limit!r}")
-        board, start = self._board, _position(after)
+            raise InvalidKeyError(f"limit must be a whole number of at least 0, or None for all, not {limit!r}")
+        board, start = self._now(), _position(after)
         found = (e for k, e in board.entries.items() if under(prefix, k) and board.born[k] > start)
         entries = list(found) if limit is None else list(islice(found, limit))
         more = limit is not None and next(found, None) is not None
@@ -136,7 +141,7 @@ class InMemoryStore:
         Raises:
             LogCompactedError: events after that position are no longer kept.
         """
-        found = self._board.since(after)
+        found = self._now().since(after)
         return Log(e for e in found if (key is None or e.key == key) and (actor is None or e.actor == actor))
 
     async def watch(self, after: int = 0) -> AsyncIterator[Event]:
@@ -150,27 +155,39 @@ class InMemoryStore:
         try:
             while True:
                 wake.clear()
-                for event in await self.events(after):
+                news = await self.events(after)
+                for event in news:
                     after = event.seq
                     yield event
-                if self._board.seq <= after:
+                if not news:
                     await wake.wait()
         finally:
             self._followers.remove(wake)
 
-    def _look(self, key: str) -> Reading:
-        return self._board.look(key)
+    def _now(self) -> Board:
+        """The board to read; a store with a file beneath it looks there first."""
+        return self._board
+
+    def _to_change(self) -> Board:
+        """The board to plan a change on; a store that cannot be changed now refuses here."""
+        return self._board
 
     def _put(self, write: Write) -> None:
-        check_write(write)
-        entry, version = self._board.at(write.key)
-        change = settle(entry, version, write, self._board.seq + 1, self._clock())
+        check_key(write.key)
+        check_value(write.value, write.key)
+        board = self._to_change()
+        entry, version = board.at(write.key)
+        change = settle(entry, version, write, board.seq + 1, self._clock())
         self._make_so((change,) if change is not None else ())
 
-    def _make_so(self, changes: Iterable[Change], forget: bool = False) -> None:
+    def _make_so(self, changes: Sequence[Change], forget: bool = False) -> None:
+        """Apply what was planned; a store that also keeps it elsewhere does so first."""
         self._board.apply(changes)
         if forget:
             self._board.raise_floor()
+        self._wake()
+
+    def _wake(self) -> None:
         for follower in self._followers:
             follower.set()
 
@@ -186,14 +203,8 @@ class _Wake(asyncio.Event):
             loop.call_soon_threadsafe(super().set)
 
 
-def _text(value: Any, key: str) -> str:
-    if value is None:
-        raise TypeError(f"the value for {key!r} is None; a store keeps text. Use delete() to remove the key")
-    return value  # type: ignore[no-any-return]  # check_write says what is wrong with anything else
-
-
 def _actor(metadata: Mapping[str, Any] | None) -> str | None:
-    agent = metadata.get("agent") if metadata else None
+    agent = metadata.get("agent") if isinstance(metadata, Mapping) else None
     return agent if isinstance(agent, str) else None
 
 
@@ -211,5 +222,3 @@ def _position(cursor: str | None) -> int:
     except (AttributeError, ValueError, binascii.Error):
         pass
     raise InvalidKeyError(f"{cursor!r:.60} is not a cursor of this store; give the .cursor of the page before, or None")
-
-

@@ -1,0 +1,137 @@
+"""What a check says. It is never optimistic: what could not be judged is `Unknown`, and no verdict is simply true."""
+
+from __future__ import annotations
+
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NoReturn
+
+from commonboard.entry import Viewable
+from commonboard.errors import CommonboardError
+from commonboard.history import History, Operation
+
+
+class CheckFailed(CommonboardError, AssertionError):
+    """A verdict that should have held did not; the message tells the story."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that went wrong (or that is worth knowing).
+
+    Attributes:
+        kind: the field's name for it, such as `lost update`.
+        sentence: who, what and why, for somebody new to it.
+        operations: the operations it is made of, in the order of the story.
+    """
+
+    kind: str
+    sentence: str
+    operations: tuple[Operation, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.sentence}"
+
+
+@dataclass(slots=True)
+class Verdict(Viewable):
+    """The base of all verdicts. It has no truth value: ask `.holds`, or call `.assert_holds()`.
+
+    Attributes:
+        check: the name of the check.
+        scope: what was judged, such as `this run`.
+        findings: what went wrong.
+        notes: what is worth knowing and is no violation, such as superseded writes.
+        why: for an unknown, what kept the check from judging.
+        history: the history that was judged.
+        token: the replay token of the run, if it was one.
+    """
+
+    holds: ClassVar[bool | None] = None
+    check: str
+    scope: str
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[Finding] = field(default_factory=list)
+    why: str = ""
+    history: History | None = None
+    token: str | None = None
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} is neither true nor false; ask .holds (True, False or None), or call .assert_holds()")
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in one sentence."""
+        raise NotImplementedError
+
+    def assert_holds(self) -> None:
+        """Nothing if it holds.
+
+        Raises:
+            CheckFailed: it does not, or nobody knows; the message tells the story and the replay token.
+        """
+        if self.holds is not True:
+            raise CheckFailed(str(self))
+
+    def spacetime(self, number: int = 0) -> Any:
+        """The space-time picture of a finding.
+
+        Raises:
+            ValueError: there is no such finding, or no history to draw.
+        """
+        if self.history is None or not 0 <= number < len(self.findings):
+            raise ValueError(f"there is no finding number {number} to draw: this verdict has {len(self.findings)}")
+        found = self.findings[number]
+        return self.history.spacetime(found.operations, found.sentence)
+
+    def __str__(self) -> str:
+        lines = [self.sentence]
+        lines += [f"  {place}. {found}" for place, found in enumerate(self.findings, 1)]
+        lines += [f"  note: {note}" for note in self.notes]
+        if self.findings and self.token:
+            lines.append(f"  replay={self.token!r}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+class Violation(Verdict):
+    """It was broken; the findings say how."""
+
+    __slots__ = ()
+    holds = False
+
+    @property
+    def sentence(self) -> str:
+        count = len(self.findings)
+        return f"{self.check} is violated in {self.scope}: {count} finding{'s' if count != 1 else ''}"
+
+    __repr__ = Verdict.__str__
+
+
+class Holds(Verdict):
+    """It holds for what was judged, and says nothing about anything else."""
+
+    __slots__ = ()
+    holds = True
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.check} holds in {self.scope}; this says nothing about other orders"
+
+    __repr__ = Verdict.__str__
+
+
+class Unknown(Verdict):
+    """It could not be judged."""
+
+    __slots__ = ()
+    holds = None
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.check} could not be judged in {self.scope}: {self.why}"
+
+    __repr__ = Verdict.__str__
+
+

@@ -1,0 +1,116 @@
+"""The alphabet of the space-time picture: one shape for each kind of operation, and the colours.
+
+Colours are those of Okabe and Ito (2008), which people with any kind of colour vision can tell apart; vermillion is kept
+for the guilty path. No colour says anything that a shape, a number or a word does not say too.
+"""
+
+from __future__ import annotations
+
+from commonboard.history import Operation
+
+SANS = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif"
+MONO = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace"
+
+# Class, colour on white, colour on black.
+AGENT_COLOURS = (
+    ("#0072B2", "#4FA9E2"),  # blue
+    ("#009E73", "#2FC79B"),  # bluish green
+    ("#B8568F", "#E39AC4"),  # reddish purple
+    ("#C98600", "#F0B429"),  # orange
+    ("#56A3D0", "#8CCBEF"),  # sky blue
+    ("#5C6670", "#A9B4C0"),  # grey
+)
+
+# Every rule is under .cb, so that a picture that stands in a page leaves the page alone.
+STYLE = (
+    f".cb text{{font:11.5px {SANS};fill:#1f2328}}"
+    f".cb .m{{font:12px {MONO};white-space:pre}}"
+    f".cb .k{{font:11px {MONO};fill:#59636e}}"
+    ".cb .h{font-size:13px;font-weight:600}"
+    ".cb .q{fill:#59636e}.cb .i{font-style:italic}"
+    ".cb .a{font-weight:700}.cb .x{fill:#A84300;font-weight:700}"
+    ".cb .w{fill:#A84300;font-size:12.5px;font-weight:600}"
+    ".cb .n{fill:#fff;font-size:11px;font-weight:700}"
+    ".cb .card{fill:#fff;stroke:#d5dbe1}.cb .panel{fill:#f2f5f8}.cb .edge{stroke:#8b96a2;stroke-width:3}"
+    ".cb .pill{fill:#fff;stroke:currentColor;stroke-width:1.8}"
+    ".cb .lane{stroke:currentColor;stroke-width:1.4;opacity:.55}"
+    ".cb .line{stroke:currentColor;stroke-width:1.6;fill:none}"
+    ".cb .solid{fill:currentColor}.cb .open{fill:#fff;stroke:currentColor;stroke-width:2}"
+    ".cb .cut{stroke:#fff;stroke-width:2;fill:none}.cb .cross{stroke:currentColor;stroke-width:2;fill:none}"
+    ".cb .bar{fill:currentColor;fill-opacity:.16;stroke:currentColor;stroke-width:1.2}"
+    ".cb .read{fill:#fff;stroke:#8b96a2}.cb .made{fill:#3b4651}.cb .v{font-weight:700}.cb .made+.v{fill:#fff}"
+    ".cb .hi{color:#D55E00}.cb .hi .line{stroke-width:3}.cb .guilt{stroke:#D55E00;stroke-width:4.5;stroke-linecap:round}"
+    ".cb .badge{fill:#D55E00}.cb .dim{opacity:.55}.cb .later{opacity:.28}.cb .now{fill:#fff1cc}.cb .here{fill:#1f2328}"
+    ".cb .gap{fill:#fff}.cb .dots{stroke:#8b96a2;stroke-width:1.4;stroke-dasharray:1.5 4;fill:none}.cb .store{color:#59636e}"
+    + "".join(f".cb .c{i}{{color:{light}}}" for i, (light, _) in enumerate(AGENT_COLOURS))
+    + "@media (prefers-color-scheme:dark){"
+    ".cb text{fill:#e6edf3}.cb .q,.cb .k{fill:#9aa7b4}.cb .x,.cb .w{fill:#FF9B57}"
+    ".cb .card{fill:#14191f;stroke:#333c46}.cb .panel{fill:#1d242c}.cb .edge{stroke:#6f7b88}"
+    ".cb .pill,.cb .open,.cb .gap{fill:#14191f}.cb .cut{stroke:#14191f}"
+    ".cb .read{fill:#14191f;stroke:#6f7b88}.cb .made{fill:#c9d3dd}.cb .made+.v{fill:#14191f}"
+    ".cb .hi{color:#FF7A2E}.cb .guilt{stroke:#FF7A2E}.cb .badge{fill:#FF7A2E}.cb .n{fill:#14191f}"
+    ".cb .now{fill:#3a3216}.cb .here{fill:#e6edf3}.cb .store{color:#9aa7b4}"
+    + "".join(f".cb .c{i}{{color:{dark}}}" for i, (_, dark) in enumerate(AGENT_COLOURS))
+    + "}"
+)
+
+
+def number(value: float) -> str:
+    """A coordinate, always written the same way: at most one decimal.
+
+    >>> number(12.0), number(7.25)
+    ('12', '7.2')
+    """
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def mark(op: Operation, x: float, y: float) -> str:
+    """The shape of an operation, centred at a point."""
+    if op.kind == "read":
+        return _circle("open", x, y, 5.5)
+    if op.kind == "list":
+        return _circle("open", x, y, 6) + _circle("solid", x, y, 2.4)
+    if op.kind == "append":
+        return _square("solid", x, y, 6.5) + f'<path class="cut" d="M{number(x - 4)} {number(y)}h8m-4-4v8"/>'
+    if op.kind == "delete":
+        return _square("open", x, y, 6) + f'<path class="cross" d="M{number(x - 6)} {number(y - 6)}l12 12m0-12l-12 12"/>'
+    if op.kind == "compare-and-set":
+        shape = f'd="M{number(x)} {number(y - 8)}l8 8l-8 8l-8-8z"/>'
+        if op.ok:
+            return f'<path class="solid" {shape}'
+        return f'<path class="open" {shape}<path class="cross" d="M{number(x - 4)} {number(y - 4)}l8 8m0-8l-8 8"/>'
+    return _square("solid", x, y, 5.5)
+
+
+def pair(start: float, end: float, y: float) -> str:
+    """A merge: a double line from one replica to another, with a ring where it came from and a full circle where it arrived."""
+    step = 1 if end > start else -1
+    a, b = start + 6 * step, end - 12 * step
+    line = f'<path class="line" d="M{number(a)} {number(y - 1.8)}H{number(b)}M{number(a)} {number(y + 1.8)}H{number(b)}"/>'
+    return line + head(end - 5 * step, y, step, 8) + _circle("open", start, y, 5) + _circle("solid", end, y, 5.5)
+
+
+def head(x: float, y: float, direction: int, length: float = 8) -> str:
+    """The head of an arrow whose tip is at x; `direction` is 1 to the right and -1 to the left."""
+    return (
+        f'<path class="solid" d="M{number(x)} {number(y)}l{number(-direction * length)} {number(-length / 2)}v{number(length)}z"/>'
+    )
+
+
+def refused(x: float, y: float) -> str:
+    """The cross at which the arrow of a refused write ends."""
+    return f'<path class="cross" d="M{number(x - 5)} {number(y - 5)}l10 10m0-10l-10 10"/>'
+
+
+def badge(x: float, y: float, count: int) -> str:
+    """A number of the guilty path."""
+    return f'{_circle("badge", x, y, 9)}<text class="n" x="{number(x)}" y="{number(y + 4)}" text-anchor="middle">{count}</text>'
+
+
+def _circle(kind: str, x: float, y: float, radius: float) -> str:
+    return f'<circle class="{kind}" cx="{number(x)}" cy="{number(y)}" r="{radius:g}"/>'
+
+
+def _square(kind: str, x: float, y: float, half: float) -> str:
+    side = f"{2 * half:g}"
+    return f'<rect class="{kind}" x="{number(x - half)}" y="{number(y - half)}" width="{side}" height="{side}"/>'
