@@ -18,6 +18,11 @@ SKIPS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def ask_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COMMONBOARD_NO_SKIPS", raising=False)
+
+
 @pytest.mark.parametrize("how", SKIPS)
 def test_a_skip_passes_by_default_and_fails_under_no_skips(pytester: pytest.Pytester, how: str) -> None:
     pytester.makeconftest(CONFTEST)

@@ -82,6 +82,10 @@ def updates(doc: Any) -> bytes:
     return bytes(doc.export(loro.ExportMode.Updates(loro.VersionVector())))
 
 
+def snapshot_size(doc: Any) -> int:
+    return len(doc.export(loro.ExportMode.Snapshot()))
+
+
 def best(task: Callable[[Any], Any], given: Callable[[], Any] = lambda: None) -> float:
     """Milliseconds of the fastest round; what `given` makes is not timed."""
     times = []
@@ -128,7 +132,7 @@ def measure_churn(count: int) -> None:
         best(lambda _: loro_churn(count)) if loro else None,
     )
     size = f"{len(own_churn(count).to_json()):,} bytes"
-    print("  state kept after it: " + size + (f", loro {len(updates(loro_churn(count))):,}" if loro else ""))
+    print("  state kept after it: " + size + (f", loro {snapshot_size(loro_churn(count)):,}" if loro else ""))
 
 
 def measure_text(count: int) -> None:

@@ -43,7 +43,7 @@ Expectation = _Expectation | int | str
 
 
 class Viewable:
-    """Gives results their table and their HTML, which `commonboard.show` draws; it is loaded when first asked for."""
+    """Gives results their table, their HTML and their text, which `commonboard.show` draws; it is loaded when first asked for."""
 
     __slots__ = ()
 
@@ -53,6 +53,12 @@ class Viewable:
 
     def _repr_html_(self) -> str:
         return str(importlib.import_module("commonboard.show").html(self))
+
+    def __str__(self) -> str:
+        return str(importlib.import_module("commonboard.show").text(self))
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
 
 
 @dataclass(slots=True)

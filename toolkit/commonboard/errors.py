@@ -14,7 +14,11 @@ class CommonboardError(Exception):
 
 
 class InvalidKeyError(CommonboardError, ValueError):
-    """A key, prefix, cursor or limit is not one that every store can work with."""
+    """A key, prefix or cursor is not one that every store can keep."""
+
+
+class InvalidArgumentError(CommonboardError, ValueError):
+    """A number or an option is out of its range; the message names it."""
 
 
 class NameNotAllowedError(CommonboardError, ValueError):
@@ -65,6 +69,10 @@ class StoreWriteError(CommonboardError, OSError):
     """A write did not reach the disk; memory and disk are as they were before it."""
 
 
+class StoreReadOnlyError(CommonboardError, PermissionError):
+    """The store was opened for reading only. Nothing was written."""
+
+
 class StoreClosedError(CommonboardError, ValueError):
     """The store was closed, or a later opener in this process took its file over."""
 
@@ -108,6 +116,10 @@ class NotAdmittedError(CommonboardError, PermissionError):
 
 class PolicyError(CommonboardError, TypeError):
     """A policy gave an answer that is not one of the answers, or is no policy. Nothing was written."""
+
+
+class ConformanceError(CommonboardError, AssertionError):
+    """A store does not do what a store must; the message says which behaviour, and what it did instead."""
 
 
 class AgentError(CommonboardError, TypeError):

@@ -72,7 +72,9 @@ class Operation:
         """The Python value that was read or written; `None` where there was none."""
         if self.text is None:
             return None
-        return decode(self.text, {ENCODING: self.encoding, TYPE: self.type_tag} if self.type_tag else {ENCODING: self.encoding}, self.key)
+        return decode(
+            self.text, {ENCODING: self.encoding, TYPE: self.type_tag} if self.type_tag else {ENCODING: self.encoding}, self.key
+        )
 
     @property
     def is_write(self) -> bool:
@@ -82,13 +84,14 @@ class Operation:
     def __str__(self) -> str:
         what = {"compare-and-set": "compare-and-sets"}.get(self.kind, self.kind + "s")
         where = f" {self.key}" if self.key else ""
-        versions = {
-            "read": f" at version {self.saw}",
-            "list": "",
-            "think": f" {self.note}",
-            "merge": f": {self.note}",
-        }.get(self.kind, f" as version {self.made}" if self.ok else f": refused, version {self.replaced} is there")
-        return f"t={self.began_at:g} s  {self.agent} {what}{where}{versions}"
+        if self.kind in ("think", "merge"):
+            outcome = f" {self.note}" if self.kind == "think" else f": {self.note}"
+        elif not self.ok:
+            outcome = ": refused" + (f", version {self.replaced} is there" if self.replaced is not None else "")
+        else:
+            version = self.saw if self.kind == "read" else self.made
+            outcome = "" if version is None else f" {'at' if self.kind == 'read' else 'as'} version {version}"
+        return f"t={self.began_at:g} s  {self.agent} {what}{where}{outcome}"
 
 
 @dataclass(slots=True)

@@ -6,16 +6,17 @@ full key and may look anywhere. Values are Python values; turns expire entries; 
 
 from __future__ import annotations
 
-import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from commonboard.entry import ABSENT, ANY, Event, Expectation, Log, MemoryEntry, Page, Reading, Write, check_key
-from commonboard.errors import CapabilityError, ConflictError, NameNotAllowedError, TurnError
+from commonboard.errors import CapabilityError, ConflictError, NameNotAllowedError, TurnError, UnstorableValueError
 from commonboard.handle import RESERVED, AgentMemory, Sightings
-from commonboard.parts import merged_parts, update_part
+from commonboard.parts import merged_parts, parts_of, update_part
 from commonboard.policies import ConflictPolicy, Merge, Optimistic, as_policy
+from commonboard.rule import check_write
 from commonboard.snapshot import digest, from_snapshot, to_snapshot
 from commonboard.stores.in_memory import InMemoryStore
 from commonboard.stores.port import port
@@ -48,9 +49,7 @@ class SharedMemory:
     {'customers': 3}
     """
 
-    def __init__(
-        self, store: Any = _NEW, *, policy: Any = None, turn: int | str = 0, incarnation: str | None = None
-    ) -> None:
+    def __init__(self, store: Any = _NEW, *, policy: Any = None, turn: int | str = 0, incarnation: str | None = None) -> None:
         store = InMemoryStore() if store is _NEW else store
         check_store(store)
         self.store = store
@@ -59,7 +58,9 @@ class SharedMemory:
         self._shared_turn = turn == "shared"
         self._turn = 0 if turn == "shared" else _whole(turn, 0, "turn")
         self._incarnation = incarnation or secrets.token_hex(4)
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._in_parts = not (self._port.has_commit or self._port.has_compare_and_set)
+        self._writers: dict[str, AgentMemory] = {}
+        self._busy: dict[str, set[str]] = {}
 
     def __repr__(self) -> str:
         return f"SharedMemory({self.store!r}, policy={self.policy!r}, turn={self._turn})"
@@ -74,11 +75,11 @@ class SharedMemory:
 
     async def write(self, agent: str, key: str, value: Any, **options: Any) -> MemoryEntry:
         """Overwrite an agent's own key; options as for `AgentMemory.write`."""
-        return await self.agent(agent).write(key, value, **options)
+        return await self._writer(agent).write(key, value, **options)
 
     async def write_expiring(self, agent: str, key: str, value: Any, ttl_turns: int, **options: Any) -> MemoryEntry:
         """Overwrite an agent's own key for `ttl_turns` turns; see `AgentMemory.write_expiring`."""
-        return await self.agent(agent).write_expiring(key, value, ttl_turns, **options)
+        return await self._writer(agent).write_expiring(key, value, ttl_turns, **options)
 
     async def read(self, key: str, *, schema: Any = None) -> MemoryEntry | None:
         """The entry at a full key, or `None` if there is none, or it has expired, or the key is reserved."""
@@ -115,6 +116,7 @@ class SharedMemory:
 
     async def snapshot(self) -> dict[str, Any]:
         """All that can be read now, and the turn, as plain JSON data in open-multi-agent's format."""
+        await self._refresh_turn()
         return to_snapshot(await self._port.list(), self._turn, self._hidden)
 
     async def restore(self, snapshot: dict[str, Any]) -> None:
@@ -124,18 +126,24 @@ class SharedMemory:
         times are the store's, and expiry is kept only where the store has `set_with_expiry`.
 
         Raises:
-            ValueError: it is not a snapshot of version 1. Nothing was changed.
+            SnapshotError: it is not a snapshot of version 1. Nothing was changed.
+            InvalidKeyError, UnstorableValueError, NameNotAllowedError: it holds what cannot be written. Nothing was changed.
         """
         writes, turn = from_snapshot(snapshot)
         wanted = {write.key for write in writes}
+        for key in wanted:
+            _check_writable(key)
         present = [entry.key for entry in await self._port.list() if not _is_reserved(entry.key)]
         wipe = [Write(key, None, reason="restore", turn=turn) for key in present if key not in wanted]
+        everything = [*wipe, *writes, *self._turn_writes(turn)]
         if self._port.has_commit:
-            await self._port.commit(*wipe, *writes)
+            await self._port.commit(*everything)
         else:
-            for write in (*wipe, *writes):
+            for write in everything:
+                check_write(write)
+            for write in everything:
                 await self._port.commit(write)
-        await self._set_turn(turn)
+        self._turn = turn
 
     async def log(self, after: int = 0, *, key: str | None = None, actor: str | None = None) -> Log:
         """What happened, oldest first; of one key or one actor if asked.
@@ -174,15 +182,23 @@ class SharedMemory:
                 continue
         return await self._set_turn(self._turn + step)
 
+    def _writer(self, name: str) -> AgentMemory:
+        if name not in self._writers:
+            self._writers[name] = self.agent(name)
+        return self._writers[name]
+
     def _need_log(self) -> None:
         if not self._port.has_commit:
             raise CapabilityError(f"{type(self.store).__name__} keeps no log; use a built-in store such as InMemoryStore()")
 
     async def _set_turn(self, turn: int, expect: Expectation = ANY) -> int:
-        if self._shared_turn:
-            await self._port.commit(Write(TURN_KEY, str(turn), {ENCODING: "json"}, expect, turn=turn))
+        for write in self._turn_writes(turn, expect):
+            await self._port.commit(write)
         self._turn = turn
         return turn
+
+    def _turn_writes(self, turn: int, expect: Expectation = ANY) -> tuple[Write, ...]:
+        return (Write(TURN_KEY, str(turn), {ENCODING: "json"}, expect, turn=turn),) if self._shared_turn else ()
 
     async def _refresh_turn(self) -> Reading:
         if not self._shared_turn:
@@ -197,7 +213,7 @@ class SharedMemory:
             return Reading(None, None)
         await self._refresh_turn()
         reading = await self._port.look(key)
-        if reading.entry is None and not self._port.has_compare_and_set:
+        if reading.entry is None and self._in_parts:
             return Reading(await merged_parts(self._port, key), None)
         return reading
 
@@ -228,6 +244,7 @@ class SharedMemory:
         saw: int | None = None,
     ) -> MemoryEntry:
         _check_writable(key)
+        await self._refresh_turn()
         expires_at = self._turn + _whole(ttl_turns, 1, "ttl_turns") if expires else None
         if schema is not None:
             value = validate(value, schema, key)
@@ -249,7 +266,6 @@ class SharedMemory:
 
     async def _absence(self, key: str) -> Expectation:
         """What to expect where nothing can be read: an expired entry counts as absent, as long as it is still the same one."""
-        await self._refresh_turn()
         reading = await self._port.look(key)
         if reading.entry is not None and self._hidden(reading.entry):
             return self._port.expectation(reading)
@@ -270,28 +286,49 @@ class SharedMemory:
         _check_writable(key)
         settled = self.policy if policy is None else as_policy(policy)
         check_capability(self._port, settled)
-        if isinstance(settled, Merge) and not self._port.has_compare_and_set:
-            lock = self._locks.setdefault(key, asyncio.Lock())
-            return await update_part(self._port, key, change, settled, actor, replica, lock)
+
+        async def look() -> Reading:
+            reading = await self._look(key)
+            sightings.see(key, reading.version)
+            return reading
 
         async def commit(value: Any, expect: Expectation, saw: int | None) -> MemoryEntry:
-            return await self._write(
-                actor, key, value, schema=schema, reason=reason, expect=expect, sightings=sightings, saw=saw
-            )
+            return await self._write(actor, key, value, schema=schema, reason=reason, expect=expect, sightings=sightings, saw=saw)
 
-        reading = await self._look(key)
-        sightings.see(key, reading.version)
-        return await Update(self._port, key, change, settled, actor, replica, commit, self._visible).run(reading)
+        with self._lane(key, replica) as lane:
+            if isinstance(settled, Merge) and self._in_parts:
+                return await update_part(self._port, key, change, settled, actor, lane)
+            return await Update(self._port, key, change, settled, actor, lane, look, commit, self._visible).run()
+
+    @contextmanager
+    def _lane(self, key: str, replica: str) -> Iterator[str]:
+        """A replica id that no other update of the key is using: two at once under one id would give two changes one name."""
+        busy = self._busy.setdefault(key, set())
+        lane, number = replica, 1
+        while lane in busy:
+            number += 1
+            lane = f"{replica}.{number}"
+        busy.add(lane)
+        try:
+            yield lane
+        finally:
+            busy.remove(lane)
+            if not busy:
+                self._busy.pop(key, None)
 
     async def _append(self, actor: str, key: str, item: Any, *, reason: str | None, sightings: Sightings) -> MemoryEntry:
         _check_writable(key)
+        await self._refresh_turn()
         text = canonical_json(item)
         if not self._port.has_commit:
             if not self._port.has_compare_and_set:
-                raise CapabilityError(f"{type(self.store).__name__} can append neither in one step nor by compare-and-set; use a built-in store")
+                name = type(self.store).__name__
+                raise CapabilityError(f"{name} can append neither in one step nor by compare-and-set; use a built-in store")
 
             def add(items: Any) -> Any:
-                return [*([] if items is None else items), item]
+                if items is not None and not isinstance(items, list):
+                    raise UnstorableValueError(f"cannot append to {key!r}: what is there is not a list; write a list first")
+                return [*(items or ()), item]
 
             many = Optimistic(attempts=1000)
             made = await self._update(actor, key, add, many, schema=list, reason=reason, sightings=sightings, replica="")
@@ -313,10 +350,14 @@ class SharedMemory:
             return False
         return True
 
-    async def _delete(
-        self, actor: str, key: str, *, reason: str | None, expect: Expectation, sightings: Sightings
-    ) -> None:
+    async def _delete(self, actor: str, key: str, *, reason: str | None, expect: Expectation, sightings: Sightings) -> None:
         _check_writable(key)
+        await self._refresh_turn()
+        if self._in_parts and await parts_of(self._port, key):
+            raise CapabilityError(
+                f"{key!r} is kept in parts, one for each writer, and {type(self.store).__name__} cannot delete them in one step; "
+                f"nothing was deleted: delete the keys {key + '/@…'!r} one by one"
+            )
         write = Write(key, None, None, expect, actor, reason, self._turn, sightings.saw(key))
         for event in await self._port.commit(write):
             sightings.made(key, event.version)

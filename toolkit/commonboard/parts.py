@@ -5,21 +5,20 @@ Each part has one writer, so last-writer-wins is safe for it. Reading merges all
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable
 from typing import Any
 
 from commonboard.entry import MemoryEntry, Write
+from commonboard.errors import CapabilityError, NotAdmittedError
 from commonboard.policies import Merge, Version, admitted
-from commonboard.errors import NotAdmittedError
 from commonboard.stores.port import Port
-from commonboard.values import decode, encode
+from commonboard.values import TYPE, decode, encode
 
 
 async def merged_parts(port: Port, key: str) -> MemoryEntry | None:
     """The parts of a key, merged into one entry as a store would hold it; `None` if there are none."""
-    entries = [e for e in await port.list(key) if e.key.startswith(f"{key}/@")]
+    entries = await parts_of(port, key)
     if not entries:
         return None
     state = _merged(entries)
@@ -28,24 +27,33 @@ async def merged_parts(port: Port, key: str) -> MemoryEntry | None:
     return MemoryEntry(key, text, {**newest.metadata, **markers}, min(entry.created_at for entry in entries))
 
 
-async def update_part(
-    port: Port, key: str, change: Callable[[Any], Any], policy: Merge, actor: str, replica: str, lock: asyncio.Lock
-) -> MemoryEntry:
+async def parts_of(port: Port, key: str) -> list[MemoryEntry]:
+    """The parts of a key, as stored."""
+    return [e for e in await port.list(key) if e.key.startswith(f"{key}/@") and TYPE in e.metadata]
+
+
+async def update_part(port: Port, key: str, change: Callable[[Any], Any], policy: Merge, actor: str, replica: str) -> MemoryEntry:
     """Change the merged value, and write the result to this replica's own part.
 
-    The lock is for the tasks of one agent: two changes at once would give two events one name.
+    Raises:
+        CapabilityError: the key holds a plain value, which would hide the parts.
+        NotAdmittedError: the policy does not let this actor make this change.
     """
-    async with lock:
-        entries = [e for e in await port.list(key) if e.key.startswith(f"{key}/@")]
-        base = _merged(entries) if entries else policy.lift(None, "none")
-        handed = policy.begin(base, replica)
-        returned = change(handed)
-        value = policy.finish(handed, await returned if inspect.isawaitable(returned) else returned)
-        refusal = admitted(policy, Version(base), Version(value, None, actor, 1))
-        if refusal is not None:
-            raise NotAdmittedError(f"{actor!r} may not change {key!r}: {refusal.why}; nothing was written")
-        text, markers = encode(value)
-        await port.commit(Write(f"{key}/@{replica}", text, {**markers, "agent": actor}))
+    if (await port.look(key)).entry is not None:
+        raise CapabilityError(
+            f"{key!r} holds a value that was written whole, and {type(port.store).__name__} cannot merge with that; "
+            "delete the key first, or use a built-in store"
+        )
+    entries = await parts_of(port, key)
+    base = _merged(entries) if entries else policy.lift(None, "none")
+    handed = policy.begin(base, replica)
+    returned = change(handed)
+    value = policy.finish(handed, await returned if inspect.isawaitable(returned) else returned)
+    refusal = admitted(policy, Version(base), Version(value, None, actor, 1))
+    if refusal is not None:
+        raise NotAdmittedError(f"{actor!r} may not change {key!r}: {refusal.why}; nothing was written")
+    text, markers = encode(value)
+    await port.commit(Write(f"{key}/@{replica}", text, {**markers, "agent": actor}))
     return MemoryEntry(key, value, {**markers, "agent": actor})
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from random import Random
 from typing import Any, ClassVar, Final, Literal
 
 from commonboard.errors import PolicyError, UnstorableValueError
-from commonboard.values import copy_json
+from commonboard.values import canonical_json, copy_json
 
 
 @dataclass(slots=True)
@@ -100,8 +101,8 @@ class ConflictPolicy:
         """
         raise NotImplementedError(f"{type(self).__name__} must define resolve(self, base, mine, theirs)")
 
-    def pause(self, attempt: int) -> float:
-        """Seconds to wait before attempt number `attempt` (2, 3, …)."""
+    def pause(self, attempt: int, actor: str) -> float:
+        """Seconds that this actor waits before attempt number `attempt` (2, 3, …)."""
         return 0.0
 
     def lift(self, value: Any, origin: str) -> Any:
@@ -118,7 +119,11 @@ class ConflictPolicy:
             raise UnstorableValueError(
                 "the change returned None; it must return the new value (to store null use write(), to remove the key use delete())"
             )
-        return copy_json(returned)
+        try:
+            return copy_json(returned)
+        except RecursionError:
+            canonical_json(returned)  # raises, and says where it is too deep or contains itself
+            raise
 
 
 class LastWriterWins(ConflictPolicy):
@@ -153,7 +158,8 @@ class Optimistic(ConflictPolicy):
 
     Args:
         attempts: how many tries in all.
-        backoff: seconds to wait before the second try; doubled for each further one.
+        backoff: seconds to wait before the second try, on average; doubled for each further one. The wait is between nothing
+            and twice that, by the agent's name, so that those who were refused together do not come back together.
 
     Source: Kung and Robinson, "On optimistic methods for concurrency control" (1981).
     """
@@ -174,8 +180,9 @@ class Optimistic(ConflictPolicy):
     def resolve(self, base: Version | None, mine: Version, theirs: Version) -> _Retry:
         return RETRY
 
-    def pause(self, attempt: int) -> float:
-        return float(self.backoff * 2 ** min(attempt - 2, 30))
+    def pause(self, attempt: int, actor: str) -> float:
+        spread = 2 * Random(f"{actor} {attempt}").random()  # looks random, and is the same in every run
+        return round(float(self.backoff * 2 ** min(attempt - 2, 30) * spread), 3)
 
 
 class Merge(ConflictPolicy):

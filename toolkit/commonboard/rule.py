@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -31,7 +31,14 @@ from commonboard.entry import (
     check_text,
     under,
 )
-from commonboard.errors import ConflictError, InvalidWriteError, LogCompactedError, TurnError, UnstorableValueError
+from commonboard.errors import (
+    ConflictError,
+    InvalidKeyError,
+    InvalidWriteError,
+    LogCompactedError,
+    TurnError,
+    UnstorableValueError,
+)
 from commonboard.values import ENCODING, canonical_json, check_metadata, decode, own_copy
 
 Change = tuple[str, MemoryEntry | None, Event]
@@ -101,6 +108,10 @@ class Board:
     @classmethod
     def empty(cls) -> Board:
         return cls({}, {}, {}, [])
+
+    def copy(self) -> Board:
+        """A board of its own with the same entries and events, which nobody changes."""
+        return replace(self, entries=dict(self.entries), gone=dict(self.gone), born=dict(self.born), log=list(self.log))
 
     def at(self, key: str) -> tuple[MemoryEntry | None, int]:
         """The entry itself, not a copy, and its version (the version of its absence where there is none)."""
@@ -173,7 +184,7 @@ class Board:
         """
         if 0 < after < self.dropped:
             raise LogCompactedError(
-                f"the events {after + 1} to {self.dropped} are no longer in the log; read the entries, then follow from {self.seq}"
+                f"events {after + 1} to {self.dropped} are no longer in the log; read the entries, then follow from {self.seq}"
             )
         first = len(self.log) - (self.seq - max(after, self.dropped))
         return self.log[max(first, 0) :]
@@ -193,9 +204,7 @@ class Board:
                     what = f"{event.key!r} under the prefix {read.prefix!r} changed after log position {read.after}"
                     raise self._changed(event.key, what, read.after)
         else:
-            raise InvalidWriteError(
-                f"reads takes cb.KeyUnchanged and cb.PrefixUnchanged, not {type(read).__name__}: {read!r:.80}"
-            )
+            raise InvalidWriteError(f"reads takes cb.KeyUnchanged or cb.PrefixUnchanged, not {type(read).__name__}: {read!r:.80}")
 
     def _changed(self, key: str, what: str, expected: int) -> ConflictError:
         found, version = self.look(key).entry, self.at(key)[1]
@@ -233,9 +242,13 @@ def check_value(value: Any, key: str) -> None:
     """Refuse what is not text that every store can keep."""
     if not isinstance(value, str):
         raise UnstorableValueError(
-            f"a store keeps text: the value for {key!r} is a {type(value).__name__}; write through a SharedMemory, which encodes it"
+            f"a store keeps text: the value for {key!r} is a {type(value).__name__}; "
+            "write through a SharedMemory, which encodes it, or delete the key"
         )
-    check_text(value, f"the value for {key!r}")
+    try:
+        check_text(value, f"the value for {key!r}")
+    except InvalidKeyError as error:
+        raise UnstorableValueError(str(error)) from None
 
 
 def check_expiry(turn: Any, key: str) -> None:
@@ -294,7 +307,8 @@ def _conflict(write: Write, entry: MemoryEntry | None, version: int) -> Conflict
     if entry is None:
         is_there = f"no entry (its absence is version {version})"
     return ConflictError(
-        f"the write to {write.key!r} expected {told(write.expect)} and found {is_there}; nothing was written: read again and decide",
+        f"the write to {write.key!r} expected {told(write.expect)} and found {is_there}; "
+        "nothing was written: read again and decide",
         key=write.key,
         expected=write.expect,
         found=own_copy(entry),

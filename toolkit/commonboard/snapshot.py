@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from typing import Any
 
 from commonboard.entry import MemoryEntry, Page, Write
-from commonboard.values import canonical_json, copy_json, plain
+from commonboard.errors import SnapshotError
+from commonboard.stores.records import from_record, to_record
+from commonboard.values import canonical_json, plain
 
 _LONGEST = 200
 
@@ -38,58 +39,24 @@ def to_snapshot(page: Page, turn: int, hidden: Callable[[MemoryEntry], bool]) ->
     return {"version": 1, "turnCount": turn, "entries": [to_record(entry) for entry in page if not hidden(entry)]}
 
 
-def to_record(entry: MemoryEntry) -> dict[str, Any]:
-    """One stored entry as open-multi-agent writes it."""
-    record: dict[str, Any] = {"key": entry.key, "value": entry.value}
-    if entry.metadata:
-        record["metadata"] = copy_json(dict(entry.metadata))
-    created = entry.created_at.astimezone(UTC)
-    digits = "microseconds" if created.microsecond % 1000 else "milliseconds"
-    record["createdAt"] = created.isoformat(timespec=digits).replace("+00:00", "Z")
-    if entry.expires_at_turn is not None:
-        record["expiresAtTurn"] = entry.expires_at_turn
-    return record
-
-
-def from_record(record: Any, where: str) -> MemoryEntry:
-    """The entry again.
-
-    Raises:
-        ValueError: a field is missing or of the wrong kind; the error names it.
-    """
-    if not isinstance(record, dict):
-        raise ValueError(f"{where} is not an object")
-    for name in ("key", "value", "createdAt"):
-        if not isinstance(record.get(name), str):
-            raise ValueError(f"{where} lacks {name!r} as text")
-    metadata, expires = record.get("metadata", {}), record.get("expiresAtTurn")
-    if not isinstance(metadata, dict):
-        raise ValueError(f"{where} has metadata that are not an object")
-    if expires is not None and (isinstance(expires, bool) or not isinstance(expires, int)):
-        raise ValueError(f"{where} has expiresAtTurn {expires!r}, which is not a whole number")
-    try:
-        created = datetime.fromisoformat(record["createdAt"])
-    except ValueError:
-        raise ValueError(f"{where} has createdAt {record['createdAt']!r}, which is not an ISO time") from None
-    created = created if created.tzinfo is not None else created.replace(tzinfo=UTC)
-    return MemoryEntry(record["key"], record["value"], copy_json(metadata), created, None, expires)
-
-
 def from_snapshot(snapshot: Any) -> tuple[list[Write], int]:
     """The writes that put a snapshot back, and its turn.
 
     Raises:
-        ValueError: it is not a snapshot of version 1.
+        SnapshotError: it is not a snapshot of version 1.
     """
     if not isinstance(snapshot, dict) or snapshot.get("version") != 1:
         version = snapshot.get("version") if isinstance(snapshot, dict) else None
-        raise ValueError(f"this is not a snapshot of version 1 (its version is {version!r}); nothing was restored")
+        raise SnapshotError(f"this is not a snapshot of version 1 (its version is {version!r}); nothing was restored")
     turn, records = snapshot.get("turnCount"), snapshot.get("entries")
     if isinstance(turn, bool) or not isinstance(turn, int) or turn < 0 or not isinstance(records, list):
-        raise ValueError("the snapshot needs turnCount (a whole number of at least 0) and entries (a list); nothing was restored")
-    writes = []
+        raise SnapshotError("a snapshot has turnCount (a whole number of at least 0) and entries (a list); nothing was restored")
+    writes, keys = [], set()
     for place, record in enumerate(records):
         entry = from_record(record, f"entry {place} of the snapshot")
+        if entry.key in keys:
+            raise SnapshotError(f"the key {entry.key!r} stands twice in the snapshot; nothing was restored")
+        keys.add(entry.key)
         writes.append(
             Write(
                 entry.key,

@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
 from commonboard.entry import ANY, MemoryEntry, Reading
 from commonboard.errors import CapabilityError, ConflictError, NotAdmittedError
@@ -25,7 +26,7 @@ Change = Callable[[Any], Any]
 class Update:
     """One call of `update`, with all it needs to know.
 
-    `commit(value, expect, saw)` writes and gives the entry; `visible(entry)` decodes an entry, or hides it.
+    `look()` reads the key; `commit(value, expect, saw)` writes it and gives the entry; `visible(entry)` decodes an entry, or hides it.
     """
 
     port: Port
@@ -34,10 +35,11 @@ class Update:
     policy: ConflictPolicy
     actor: str
     replica: str
+    look: Callable[[], Awaitable[Reading]]
     commit: Callable[[Any, Any, int | None], Awaitable[MemoryEntry]]
     visible: Callable[[MemoryEntry | None], MemoryEntry | None]
 
-    async def run(self, reading: Reading) -> MemoryEntry | None:
+    async def run(self) -> MemoryEntry | None:
         """Settle it.
 
         Returns:
@@ -47,7 +49,7 @@ class Update:
             ConflictError: the policy rejected the change, or the attempts ran out. Nothing was written.
             NotAdmittedError: the policy does not let this actor make this change.
         """
-        attempt = 1
+        attempt, reading = 1, await self.look()
         while True:
             base = self._version(reading)
             value = await self._changed(base)
@@ -63,16 +65,19 @@ class Update:
                     raise self._refused(refusal, f"{self.policy!r} gave up after {attempt} attempts")
                 attempt += 1
                 reading = Reading(refusal.found, refusal.found_version)
-                theirs = self._version(reading) or Version(self.policy.lift(None, ""), reading.version, None, reading.version or 0)
-                mine.stamp = theirs.stamp + 1  # theirs is written, mine is not: it can only come later
+                theirs = self._version(reading) or Version(
+                    self.policy.lift(None, ""), reading.version, None, reading.version or 0
+                )
                 mine.stamp = theirs.stamp + 1  # on one store, whoever waits comes after whoever is there
                 answer = await ask(self.policy, base, mine, theirs)
                 if answer is theirs:
                     return self.visible(reading.entry)
                 if isinstance(answer, Reject):
                     raise self._refused(refusal, answer.why)
-                if (pause := self.policy.pause(attempt)) > 0:
+                if (pause := self.policy.pause(attempt, self.actor)) > 0:
                     await asyncio.sleep(pause)
+                    if answer is RETRY:  # what was found before the pause may be old by now
+                        reading = await self.look()
                 if answer is RETRY:
                     break
                 value, base = answer.value, theirs  # type: ignore[union-attr]
@@ -84,10 +89,11 @@ class Update:
 
     def _version(self, reading: Reading) -> Version | None:
         entry = self.visible(reading.entry)
-        if entry is None:
+        if entry is None or reading.entry is None:
             return None
-        origin = str(reading.version if reading.version is not None else "unversioned")
-        return Version(self.policy.lift(entry.value, origin), reading.version, entry.actor, reading.version or 0)
+        # Where the store keeps no versions, the text itself says which value it was.
+        version = reading.version if reading.version is not None else f"text-{crc32(str(reading.entry.value).encode()):08x}"
+        return Version(self.policy.lift(entry.value, str(version)), reading.version, entry.actor, reading.version or 0)
 
     def _admit(self, base: Version | None, mine: Version) -> None:
         refusal = admitted(self.policy, base, mine)
@@ -122,5 +128,6 @@ def check_capability(port: Port, policy: ConflictPolicy) -> None:
         )
     if not policy.by_value:
         raise CapabilityError(
-            f"{policy.name} needs versions, and {name} can only compare texts; use Optimistic, Merge, ThreeWay or FirstWriterWins, or a built-in store"
+            f"{policy.name} needs versions, and {name} can only compare texts; "
+            "use Optimistic, Merge, ThreeWay or FirstWriterWins, or a built-in store"
         )

@@ -22,6 +22,7 @@ TYPE: Final = "commonboardType"
 MARKERS: Final = (ENCODING, TYPE)
 
 _DEEPEST: Final = 100  # JSON is read and copied by recursion, so a value must not depend on how deep the reader stands
+_LONGEST_BITS: Final = 13_287  # 4,000 digits; Python reads no more than 4,300
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")).encode
 
 
@@ -93,7 +94,7 @@ def decode(text: str, metadata: Mapping[str, Any], key: str = "") -> Any:
         return json.loads(text) if tag is None else _types[tag](text)
     except (ValueError, RecursionError) as error:
         raise CorruptValueError(
-            f"the entry {key!r} is marked as JSON but its text is not ({error}): {text!r:.80}; "
+            f"the entry {key!r} is marked as {tag or 'JSON'} but its text is not ({error}): {text!r:.80}; "
             "write the key again, or drop the marker"
         ) from None
 
@@ -176,7 +177,7 @@ def check_metadata(metadata: Any) -> dict[str, Any]:
 
 
 def _schema_error(error: Any, schema: Any, where: str) -> SchemaError:
-    name = getattr(schema, "__name__", str(schema))
+    name = schema.__name__ if isinstance(schema, type) else str(schema)
     lines = [f"the value for {where} does not fit {name}:"]
     for problem in error.errors():
         path = "<root>" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"])
@@ -185,7 +186,9 @@ def _schema_error(error: Any, schema: Any, where: str) -> SchemaError:
 
 
 def _check(value: Any, path: str, above: list[int]) -> None:
-    if value is None or isinstance(value, (bool, int)):
+    if value is None or isinstance(value, int):
+        if value is not None and value.bit_length() > _LONGEST_BITS:
+            raise UnstorableValueError(f"value at {path} is a whole number of more than 4,000 digits; store it as text")
         return
     if isinstance(value, str):
         # JSON writes a NUL inside a structure as an escape, which every store keeps.

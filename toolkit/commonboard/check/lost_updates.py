@@ -16,7 +16,7 @@ from typing import Any
 
 from commonboard.check.verdict import Finding, Holds, Unknown, Verdict, Violation
 from commonboard.entry import Event
-from commonboard.history import GIVEN, History, Operation
+from commonboard.history import GIVEN, WRITES, History, Operation
 
 NAME = "no lost updates"
 _Made = dict[tuple[str | None, str, int], Operation]
@@ -37,12 +37,11 @@ def no_lost_updates(subject: Any) -> Verdict:
     """
     history, scope, token, doubts = _history(subject)
     made: _Made = {(op.replica, op.key, op.made): op for op in history if op.made is not None and op.ok}
-    findings = [found for op in history.writes() if op.agent != GIVEN and (found := _overwritten(op, made, history))]
-    findings += _dropped(history)
+    findings = [*_overwritten(history, made), *_dropped(history)]
     notes = [note for op in history.writes() if op.agent != GIVEN and (note := _superseded(op, made))]
     if findings:
         return Violation(NAME, scope, findings, notes, history=history, token=token)
-    doubts += _doubts(history)
+    doubts += _doubts(history, made)
     if doubts:
         return Unknown(NAME, scope, [], notes, "; ".join(doubts), history=history, token=token)
     return Holds(NAME, scope, [], notes, history=history, token=token)
@@ -61,47 +60,60 @@ def _history(subject: Any) -> tuple[History, str, str | None, list[str]]:
     raise TypeError(f"no_lost_updates judges a Run, a History or a log's events, not a {type(subject).__name__}")
 
 
-def _doubts(history: History) -> list[str]:
-    writes = [op for op in history if op.ok and op.kind in ("write", "compare-and-set", "append", "delete") and op.agent != GIVEN]
+def _doubts(history: History, made: _Made) -> list[str]:
+    writes = [op for op in history if op.ok and op.kind in WRITES and op.agent != GIVEN]
     if not writes:
         return ["nothing was written, so nothing could be lost"]
     blind = next((op for op in writes if op.made is None), None)
     if blind is not None:
         return [f"the store keeps no versions, so nobody knows what {blind.agent} overwrote at {blind.key!r}"]
+    gap = next((op for op in writes if _is_unseen(op) and (op.replica, op.key, op.replaced) not in made), None)
+    if gap is not None:
+        return [f"version {gap.replaced} of {gap.key!r}, which {gap.agent} replaced and had not seen, is not in the history"]
     return []
 
 
-def _overwritten(op: Operation, made: _Made, history: History) -> Finding | None:
-    if op.saw is None or op.replaced is None or op.saw >= op.replaced:
-        return None
-    victims = [made[place] for v in range(op.saw + 1, op.replaced + 1) if (place := (op.replica, op.key, v)) in made]
-    if not victims:
-        return None
-    writers: dict[str | None, str] = {write.dot: write.agent for write in history if write.dot is not None and write.kind != "merge"}
-    seen = _sighting(op, history)
-    saw = f"read version {op.saw} of {op.key}" if op.saw else f"saw that {op.key} did not exist"
-    who = " and ".join(sorted({writers.get(victim.dot, victim.agent) for victim in victims}))
-    versions = ", ".join(str(victim.made) for victim in victims)
+def _is_unseen(op: Operation) -> bool:
+    return op.saw is not None and op.replaced is not None and op.saw < op.replaced
+
+
+def _overwritten(history: History, made: _Made) -> list[Finding]:
+    """On one store: writes whose writer had looked, but not at what it replaced."""
+    writers: dict[str | None, str] = {op.dot: op.agent for op in history if op.dot is not None and op.kind != "merge"}
+    looks: dict[tuple[str, str, int | None], Operation] = {}
+    findings = []
+    for op in history:
+        if op.kind == "read":
+            looks[op.agent, op.key, op.saw] = op
+        elif op.is_write and op.agent != GIVEN and op.saw is not None and _is_unseen(op):
+            unseen = range(op.saw + 1, (op.replaced or 0) + 1)
+            victims = [made[place] for v in unseen if (place := (op.replica, op.key, v)) in made]
+            if victims:
+                who = _listed(sorted({writers.get(victim.dot, victim.agent) for victim in victims}))
+                findings.append(_lost(op, looks.get((op.agent, op.key, op.saw)), victims, who))
+    return findings
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _lost(op: Operation, look: Operation | None, victims: list[Operation], who: str) -> Finding:
+    absent = look.text is None if look is not None else not op.saw
+    saw = f"saw that {op.key} did not exist" if absent else f"read version {op.saw} of {op.key}"
+    made = f"version{'s' if len(victims) > 1 else ''} {_listed([str(victim.made) for victim in victims])}"
     did = "deleted it" if op.kind == "delete" else f"wrote version {op.made}"
-    sentence = (
-        f"{op.agent} {saw}; {who} then made version {versions}; {op.agent} {did} without having seen that, so what {who} wrote is lost"
-    )
-    return Finding("lost update", sentence, (*([seen] if seen else []), *victims, op))
-
-
-def _sighting(op: Operation, history: History) -> Operation | None:
-    """The read in which the writer saw what it rested on."""
-    for earlier in reversed(history[: op.index]):
-        if (earlier.agent, earlier.key, earlier.kind) == (op.agent, op.key, "read") and earlier.saw == op.saw:
-            return earlier
-    return None
+    lost = f"{who}'s delete" if victims[-1].text is None else f"what {who} wrote"
+    sentence = f"{op.agent} {saw}; {who} then made {made}; {op.agent} {did} without having seen that, so {lost} is lost"
+    return Finding("lost update", sentence, (*([look] if look is not None else []), *victims, op))
 
 
 def _superseded(op: Operation, made: _Made) -> Finding | None:
     victim = made.get((op.replica, op.key, op.replaced or 0))
     if op.saw is not None or victim is None or victim.agent in (op.agent, GIVEN) or victim.kind == "merge":
         return None
-    sentence = f"{op.agent} replaced version {op.replaced} of {op.key} by {victim.agent} without ever having looked at the key"
+    did = "deleted" if op.kind == "delete" else "replaced"
+    sentence = f"{op.agent} {did} version {op.replaced} of {op.key} by {victim.agent} without ever having looked at the key"
     return Finding("superseded", sentence, (victim, op))
 
 
@@ -117,7 +129,7 @@ def _dropped(history: History) -> list[Finding]:
             lost = writes[dot]
             sentence = (
                 f"{lost.agent} wrote {lost.key} on {lost.replica} while another wrote it elsewhere; when the two met on "
-                f"{op.replica}, the policy {op.note}, so what {lost.agent} wrote is lost"
+                f"{op.replica}, the policy {op.note.partition(';')[0]}, so what {lost.agent} wrote is lost"
             )
             findings.append(Finding("lost update", sentence, (lost, op)))
     return findings

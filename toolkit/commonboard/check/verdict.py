@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn
 
@@ -57,7 +56,9 @@ class Verdict(Viewable):
     token: str | None = None
 
     def __bool__(self) -> NoReturn:
-        raise TypeError(f"a {type(self).__name__} is neither true nor false; ask .holds (True, False or None), or call .assert_holds()")
+        raise TypeError(
+            f"a {type(self).__name__} is neither true nor false; ask .holds (True, False or None), or call .assert_holds()"
+        )
 
     @property
     def sentence(self) -> str:
@@ -88,7 +89,7 @@ class Verdict(Viewable):
         lines = [self.sentence]
         lines += [f"  {place}. {found}" for place, found in enumerate(self.findings, 1)]
         lines += [f"  note: {note}" for note in self.notes]
-        if self.findings and self.token:
+        if self.holds is not True and self.token:
             lines.append(f"  replay={self.token!r}")
         return "\n".join(lines)
 
@@ -133,5 +134,3 @@ class Unknown(Verdict):
         return f"{self.check} could not be judged in {self.scope}: {self.why}"
 
     __repr__ = Verdict.__str__
-
-

@@ -7,6 +7,7 @@ look simpler are wrong: one shared number merged by maximum loses updates, and o
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 from commonboard.crdt.base import Crdt, CrdtTypeError, CrdtValueError
@@ -21,12 +22,13 @@ class _Counter(Crdt):
     __slots__ = ()
 
     @property
+    @abstractmethod
     def value(self) -> int:
         """The count."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _change(self, k: int) -> None:
-        raise NotImplementedError
+        """Count `k` more, in this replica's slot."""
 
     def become(self, value: Any) -> Self:
         """A copy which has this value: the difference is added.

@@ -22,7 +22,7 @@ class LawRow:
 
     Attributes:
         law: its name.
-        holds: `True` on all states tried, `False`, or `None` if the budget ran out first.
+        holds: `True` on all states tried, `False`, or `None` if the budget ran out first, or it was never tried.
         checked: how many times it was tried.
         counterexample: the first failure, with the history that leads to it; empty if there is none.
     """

@@ -68,7 +68,9 @@ class Subject:
 
     def fresh(self, replica: str) -> Any:
         """The empty state of a replica."""
-        return self._kind(replica) if callable(self._kind) else copy.deepcopy(self._kind)
+        if not callable(self._kind):
+            return copy.deepcopy(self._kind)
+        return _try(f"making the empty state from the replica's id, {replica!r},", lambda: self._kind(replica))
 
     def apply(self, state: Any, replica: str, op: Op) -> Any:
         """The state after a local update."""
@@ -93,9 +95,10 @@ class Subject:
         return _answer("merge", lambda: left.merge(right) if merge is None else merge(left, right))
 
     def value(self, state: Any) -> Any:
-        """What a reader sees."""
+        """What a reader sees; a Python set as a sorted list, so that it prints the same everywhere."""
         look = self._value or _own_value
-        return _try("value", lambda: look(copy.deepcopy(state)))
+        value = _try("value", lambda: look(copy.deepcopy(state)))
+        return sorted(value, key=describe) if isinstance(value, (set, frozenset)) else value
 
     def same(self, left: Any, right: Any) -> bool:
         """Whether two states are the same: by `==` where the type defines it, else by what a reader sees."""
@@ -178,14 +181,9 @@ class States:
     def contrast(self, left: int, right: int, than: str = "and") -> str:
         """Two states that differ, in words: their values, or all that is in them where a reader sees the same."""
         mine, theirs = self.value(left), self.value(right)
-        if not alike(mine, theirs):
+        if describe(mine) != describe(theirs):
             return f"{mine!r}, {than} {theirs!r}"
         return f"{mine!r} both times, but held as {_content(self._all[left])} and as {_content(self._all[right])}"
-
-
-def alike(value: Any, expected: Any) -> bool:
-    """Whether a reader finds what it should. Lists, tuples and sets are compared as bags; `1`, `1.0` and `True` are different."""
-    return bool(_bag(value) == _bag(expected))
 
 
 def describe(value: Any) -> str:
@@ -205,10 +203,6 @@ def describe(value: Any) -> str:
     elif not isinstance(value, (dict, set, frozenset, list, tuple)):
         parts.append(repr(value))
     return f"{type(value).__name__}({', '.join(parts)})"
-
-
-def _bag(value: Any) -> Any:
-    return sorted(map(describe, value)) if isinstance(value, (list, tuple, set, frozenset)) else describe(value)
 
 
 def _content(state: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from commonboard.crdt.base import CrdtTypeError, CrdtValueError
 from commonboard.crdt.clocks import Dot
 from commonboard.crdt.reports import SpecReport, StepRow
-from commonboard.crdt.scripts import RECEIVE, States, Step, Subject, SubjectError, alike, show_step
+from commonboard.crdt.scripts import RECEIVE, States, Step, Subject, SubjectError, describe, show_step
 from commonboard.crdt.specs import Spec, Update, counter_spec, set_spec
 
 LAYERS: Final = ("spec", "converge")
@@ -40,6 +40,13 @@ class World:
     def start(self) -> Node:
         states = tuple(self.states.number(self.subject.fresh(replica)) for replica in self.replicas)
         return Node(states, (frozenset(),) * len(states), ())
+
+    def names(self, node: Node) -> dict[int, str]:
+        """The different states of a situation, each with the first replica that holds it."""
+        names: dict[int, str] = {}
+        for state, replica in zip(node.states, self.replicas, strict=True):
+            names.setdefault(state, replica)
+        return names
 
     def steps(self, node: Node, events: int) -> Iterator[Step]:
         for replica in self.replicas:
@@ -71,7 +78,7 @@ class World:
         here = self.index(replica)
         if "spec" in layers:
             value, expected = self.states.value(node.states[here]), self.expected(node, here)
-            if not alike(value, expected):
+            if not self._agree(value, expected):
                 seen = ", ".join(show_step((u.id[0], u.name, *u.args)) for u in node.log if u.id in node.seen[here]) or "nothing"
                 return "spec", f"{replica} has seen {seen}, so it should read {expected!r}, and reads {value!r}"
         if "converge" in layers:
@@ -80,6 +87,13 @@ class World:
                     differ = self.states.contrast(node.states[here], node.states[there])
                     return "converge", f"{replica} and {other} have seen the same updates and read {differ}"
         return None
+
+    def goes_wrong(self, node: Node, replica: str, layers: Sequence[str]) -> bool:
+        """Whether something is wrong at this replica; an error of the type under test is."""
+        try:
+            return self.problem(node, replica, layers) is not None
+        except SubjectError:
+            return True
 
     def replay(
         self, script: Sequence[Step], layers: Sequence[str], *, explored: int, bound: str, finish: bool = False
@@ -92,9 +106,9 @@ class World:
             try:
                 node = self.take(node, step)
                 found = self.problem(node, step[0], layers)
+                rows.append(self._row(node, step, layers))
             except SubjectError as error:
                 return SpecReport(rows, script[:done], layer="error", problem=str(error), explored=explored, bound=bound)
-            rows.append(self._row(node, step, layers))
             if found:
                 return SpecReport(rows, script[:done], layer=found[0], problem=found[1], explored=explored, bound=bound)
         layer, problem = self._finish(node, layers) if finish else ("", "")
@@ -104,7 +118,12 @@ class World:
         here = self.index(step[0])
         value = self.states.value(node.states[here])
         expected = self.expected(node, here) if "spec" in layers else value
-        return StepRow(show_step(step), value, expected, alike(value, expected))
+        return StepRow(show_step(step), value, expected, "spec" not in layers or self._agree(value, expected))
+
+    def _agree(self, value: Any, expected: Any) -> bool:
+        if self._spec is set_spec and isinstance(value, (list, tuple)):
+            return sorted(map(describe, value)) == sorted(map(describe, expected))
+        return describe(value) == describe(expected)
 
     def _finish(self, node: Node, layers: Sequence[str]) -> tuple[str, str]:
         """Merge all replicas, in every order."""
@@ -143,7 +162,11 @@ class Walk:
     """
 
     def __init__(self, world: World, events: int, budget: int) -> None:
-        self.complete = True
+        if events < 1 or not world.subject.ops:
+            raise CrdtValueError(
+                f"there is nothing to try with events={events} and ops={world.subject.ops}; give at least 1 of each"
+            )
+        self.complete = False
         self._world = world
         self._events = events
         self._budget = budget
@@ -167,11 +190,11 @@ class Walk:
                 if child in self._came:
                     continue
                 if len(self._came) >= self._budget:
-                    self.complete = False
                     return
                 self._came[child] = (node, step)
                 queue.append(child)
                 yield node, step, child
+        self.complete = True
 
     def story(self, node: Node) -> list[Step]:
         """The steps that led to a situation."""
@@ -188,14 +211,13 @@ class Walk:
         what = f"histories of {len(self._world.replicas)} replicas with at most {self._events} updates"
         if self.complete:
             return f"all {what} ({len(self):,} situations)"
-        return f"the first {len(self):,} situations of {what}; there are more, so give a greater budget= or fewer events="
+        return f"the first {len(self):,} situations of {what}; there are more (budget= sets how many to try)"
 
 
 def check_layers(layers: Sequence[str]) -> None:
-    """Refuse a layer that does not exist."""
-    for layer in [layers] if isinstance(layers, str) else layers:
-        if layer not in LAYERS or isinstance(layers, str):
-            raise CrdtValueError(f"layers must be a list out of {', '.join(LAYERS)}, not {layers!r}")
+    """Refuse a layer that does not exist, and none at all."""
+    if isinstance(layers, str) or not layers or not set(layers) <= set(LAYERS):
+        raise CrdtValueError(f"layers must be a list out of {', '.join(LAYERS)}, not {layers!r}")
 
 
 def _put(items: tuple[Any, ...], place: int, item: Any) -> tuple[Any, ...]:

@@ -1,6 +1,6 @@
 """The consolidation: one agent reads, thinks for two minutes, and writes its tidy version over what others added.
 
-The same happened in a real assistant whose nightly job tidied a memory file that its users were writing to.
+A real assistant was published with this bug.
 """
 
 from __future__ import annotations

@@ -9,6 +9,10 @@ from commonboard.sim.scenario import Scenario, State, scenario
 
 WEB_ASKS = "Which customers left in Q3?"
 DOCS_ASKS = "What did the exit survey say?"
+WEB_FOUND = "churn is up 4 % since May"
+DOCS_FOUND = "support answers after 9 days"
+INVENTED = "the March outage cost 40 customers"
+"""What the brief cites, though nobody ever wrote it: the log can tell."""
 
 
 def _add(question: str) -> Any:
@@ -20,32 +24,36 @@ def _add(question: str) -> Any:
 
 @scenario
 def research_crew(seconds: float = 30, given: tuple[str, ...] = ("Why is churn up?",)) -> Scenario:
-    """`web` and `docs` add a question each when they have read for a while; `synth` writes the brief.
+    """`web` and `docs` write what they found and add a question each; `synth` writes the brief.
 
     Args:
-        seconds: virtual seconds that `web` and `docs` read before they add their question.
+        seconds: virtual seconds that `web` and `docs` read before they write.
         given: the questions that are open before.
     """
 
     async def web(me: AgentMemory) -> None:
         await me.think(seconds=seconds, tokens=800)
         await me.shared.update("open_questions", _add(WEB_ASKS), reason="read the web")
+        await me.write("findings", [WEB_FOUND], reason="read the web")
 
     async def docs(me: AgentMemory) -> None:
         await me.think(seconds=seconds, tokens=800)
         await me.shared.update("open_questions", _add(DOCS_ASKS), reason="read the documents")
+        await me.write("findings", [DOCS_FOUND], reason="read the documents")
 
     async def synth(me: AgentMemory) -> None:
         await me.think(seconds=2 * seconds, tokens=1200)
         questions = list(await me.value("shared/open_questions", []))
-        await me.write("brief", f"The churn report must answer {len(questions)} questions.", reason="wrote the brief")
+        found = await me.value("web/findings", []) + await me.value("docs/findings", [])
+        brief = {"title": "The churn report", "cites": [*found, INVENTED], "open": len(questions)}
+        await me.write("brief", brief, reason="wrote the brief")
 
     def kept(state: State, intent: Any) -> bool:
         return intent in (state.get("shared/open_questions") or [])
 
     return Scenario(
         name="research crew",
-        story="Two researchers add a question each to one shared list while a third writes the brief.",
+        story="Two researchers add a question each to one shared list; a third writes the brief.",
         agents={"web": web, "docs": docs, "synth": synth},
         given={"shared/open_questions": list(given)},
         intents=(WEB_ASKS, DOCS_ASKS),

@@ -137,7 +137,7 @@ def _short(value: Any) -> str:
 
 def _bare(value: str) -> str:
     """A string without quotes, unless it could be taken for something else."""
-    looks = not value or value != value.strip() or value[0] in '[{"' or any(sign in value for sign in ",]}")
+    looks = not value or value != value.strip() or value[0] in '[{"' or "," in value or "]" in value or "}" in value
     if not looks and (value[0].isdigit() or value[0] == "-" or value in ("true", "false", "null")):
         try:
             json.loads(value)

@@ -8,19 +8,16 @@ from commonboard.show.layout import (
     FOOT,
     KEY,
     MARGIN,
-    MONO,
-    TOP,
     Layout,
     Words,
     agent_name,
     goes_left,
-    layout,
     note,
     store_names,
     time_label,
 )
 from commonboard.show.marks import AGENT_COLOURS, STYLE, badge, head, mark, number, pair, refused
-from commonboard.show.measure import cells, escape, mono_width, sans_width
+from commonboard.show.measure import escape, mono_width, sans_width
 from commonboard.show.story import seconds
 from commonboard.show.timeline import Row, Timeline
 
@@ -28,13 +25,12 @@ _ROLES = {"plain": "", "added": "a", "quiet": "q", "lost": "x"}
 _LONGEST_TITLE = 2000
 
 
-def draw(line: Timeline, title: str, description: str) -> tuple[str, int, int]:
-    """The picture as SVG text, its width and its height in pixels."""
-    place = layout(line)
+def draw(line: Timeline, place: Layout, title: str, description: str) -> str:
+    """The picture as SVG text."""
     width, height = round(place.width), round(place.height)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="cb" role="img" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="cbst" role="img" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" style="max-width:100%;height:auto">',
         f"<title>{escape(title)}</title><desc>{escape(description)}</desc><style>{STYLE}</style>",
         f'<rect class="card" x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="10"/>',
         *_now(line, place),
@@ -51,7 +47,7 @@ def draw(line: Timeline, title: str, description: str) -> tuple[str, int, int]:
     foot = "Time runs down; the spacing is not to scale." if line.rows else "Nothing happened."
     parts.append(_text("q", MARGIN, place.height - FOOT / 2 + 6, foot))
     parts.append("</svg>")
-    return "".join(parts), width, height
+    return "".join(parts)
 
 
 def _text(kind: str, x: float, y: float, content: str, more: str = "") -> str:
@@ -74,10 +70,10 @@ def _lanes(line: Timeline, place: Layout) -> list[str]:
         parts.append(f'<path class="edge" d="M{number(x)} 14V{bottom}"/>')
     for agent, x in place.agent_x.items():
         name = agent_name(agent)
-        width = number(sans_width(name, 13) + 16)
+        pill = number(sans_width(name, 13, True) + 16)
         parts.append(f'<g class="{_colour(line, agent)}"><title>{escape(agent)}</title>')
         parts.append(f'<path class="lane" d="M{number(x)} 42V{bottom}"/>')
-        parts.append(f'<rect class="pill" x="{number(x - 12)}" y="16" width="{width}" height="26" rx="7"/>')
+        parts.append(f'<rect class="pill" x="{number(x - 12)}" y="16" width="{pill}" height="26" rx="7"/>')
         parts.append(_text("h", x - 4, 33.5, name) + "</g>")
     return parts
 
@@ -132,8 +128,8 @@ def _guilt(line: Timeline, place: Layout) -> list[str]:
             if at not in line.numbers or agent not in place.agent_x:
                 continue
             if agent in last:
-                x = number(place.agent_x[agent])
-                parts.append(f'<path class="guilt" d="M{x} {number(last[agent] + 9)}V{number(y - 10)}"/>')
+                x, later = number(place.agent_x[agent]), " later" if line.now is not None and row.step > line.now else ""
+                parts.append(f'<path class="guilt{later}" d="M{x} {number(last[agent] + 9)}V{number(y - 10)}"/>')
             last[agent] = y
     return parts
 
@@ -232,6 +228,3 @@ def _title(line: Timeline, words: Words) -> str:
     if len(value) > _LONGEST_TITLE:
         value = f"{value[:_LONGEST_TITLE]}… ({len(value):,} characters)"
     return told if value in told else f"{told}\n{value}"
-
-
-__all__ = ["MONO", "TOP", "cells", "draw"]

@@ -8,10 +8,10 @@ from commonboard.history import GIVEN, Operation
 from commonboard.show.brief import Piece, text, told
 from commonboard.show.measure import mono_width, sans_width, shorten, shorten_middle
 from commonboard.show.story import label, seconds, version
-from commonboard.show.timeline import STORE, Row, Timeline
+from commonboard.show.timeline import Row, Timeline
 
 LABEL, MONO, KEY, WORD, HEAD = 11.5, 12.0, 11.0, 12.5, 13.0
-TOP, FOOT, MARGIN = 70.0, 34.0, 16.0
+TOP, FOOT, MARGIN = 64.0, 34.0, 16.0
 HEIGHTS = {"operation": 36.0, "pause": 32.0, "gap": 36.0}
 _NAME, _KEY, _VALUE, _VALUE_OF_MANY, _NOTE = 24, 30, 34, 24, 44
 
@@ -80,8 +80,7 @@ def store_names(line: Timeline) -> list[tuple[str, str]]:
 
 def layout(line: Timeline) -> Layout:
     """Measure a timeline and place everything in it."""
-    many = len(line.stores) > 1
-    made = Layout([[] if row.kind == "gap" else [_words(line, place, many) for place in row.places] for row in line.rows])
+    made = Layout([[] if row.kind == "gap" else [_words(line, place) for place in row.places] for row in line.rows])
     flat = [words for row in made.words for words in row]
     x = _place_agents(line, made, flat)
     _place_stores(line, made, flat, x)
@@ -112,7 +111,7 @@ def time_label(row: Row, op: Operation | None) -> str:
     return "" if row.time is None or row.kind != "operation" else seconds(row.time)
 
 
-def _words(line: Timeline, place: int, many: bool) -> Words:
+def _words(line: Timeline, place: int) -> Words:
     op, story = line.operation(place), line.story
     beside = "" if op.agent == GIVEN or op.kind == "merge" else label(op)
     if op.kind == "think":
@@ -123,13 +122,12 @@ def _words(line: Timeline, place: int, many: bool) -> Words:
     elif op.kind == "delete":
         pieces = [Piece("deleted", "quiet")]
     else:
-        pieces = told(op, story.before(place), _VALUE_OF_MANY if many else _VALUE)
+        pieces = told(op, story.before(place), _VALUE if len(line.stores) == 1 else _VALUE_OF_MANY)
     word = story.word(place) if place in line.numbers else ""
     if not word and (lost := story.lost(place)):
         pieces = [*pieces, Piece(f" {lost} lost", "lost")]
     key = "" if line.key is not None or op.kind == "think" else shorten_middle(op.key or "everything", _KEY)
-    tag = f"v{op.replaced}" if not op.ok else version(op)
-    return Words(op, place, beside, key, tag if op.ok else "", pieces, word)
+    return Words(op, place, beside, key, version(op), pieces, word)
 
 
 def _place_agents(line: Timeline, made: Layout, flat: list[Words]) -> float:
@@ -140,7 +138,7 @@ def _place_agents(line: Timeline, made: Layout, flat: list[Words]) -> float:
     for name in line.agents:
         labels = [sans_width(words.label, LABEL) for words in flat if words.op.agent == name]
         made.agent_x[name] = x + before
-        x += before + max([52.0, sans_width(agent_name(name), HEAD) + 18, *(width + 22 for width in labels)])
+        x += before + max([52.0, sans_width(agent_name(name), HEAD, True) + 24, *(width + 22 for width in labels)])
     return x
 
 
@@ -155,7 +153,7 @@ def _place_stores(line: Timeline, made: Layout, flat: list[Words], x: float) -> 
             for words in flat
             if words.op.kind == "merge" and lane == min(line.lane(words.op), _source_lane(line, words.op))
         ]
-        heads = [sans_width(name, HEAD), mono_width(key, KEY)]
+        heads = [sans_width(name, HEAD, True), mono_width(key, KEY)]
         width = max([90.0, *heads, *notes, *(words.value_width for words in here)]) + 28
         made.store_x.append(x)
         made.store_width.append(width)
@@ -169,10 +167,7 @@ def _source_lane(line: Timeline, op: Operation) -> int:
 
 def _place_words(line: Timeline, made: Layout, flat: list[Words]) -> None:
     made.word_x = made.width - MARGIN + 18
-    widths = [sans_width(words.word, WORD) * 1.06 for words in flat if words.word]
+    widths = [sans_width(words.word, WORD, True) for words in flat if words.word]
     if widths:
         made.width = made.word_x + 28 + max(widths) + MARGIN
     made.width = max(made.width, 420.0)
-
-
-__all__ = ["STORE", "Layout", "Words", "goes_left", "layout", "note", "store_names", "time_label"]

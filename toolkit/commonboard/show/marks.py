@@ -1,58 +1,101 @@
 """The alphabet of the space-time picture: one shape for each kind of operation, and the colours.
 
-Colours are those of Okabe and Ito (2008), which people with any kind of colour vision can tell apart; vermillion is kept
-for the guilty path. No colour says anything that a shape, a number or a word does not say too.
+Colours follow Okabe and Ito (2008), whose palette people with any kind of colour vision can tell apart, a little darker on
+white and lighter on black, for contrast. Vermillion is kept for the guilty path. No colour says anything that a shape, a
+number or a word does not say too.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from commonboard.history import Operation
 
 SANS = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif"
 MONO = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace"
 
-# Class, colour on white, colour on black.
+# On white, on black.
 AGENT_COLOURS = (
     ("#0072B2", "#4FA9E2"),  # blue
     ("#009E73", "#2FC79B"),  # bluish green
     ("#B8568F", "#E39AC4"),  # reddish purple
     ("#C98600", "#F0B429"),  # orange
-    ("#56A3D0", "#8CCBEF"),  # sky blue
+    ("#3E93C4", "#8CCBEF"),  # sky blue
     ("#5C6670", "#A9B4C0"),  # grey
 )
 
-# Every rule is under .cb, so that a picture that stands in a page leaves the page alone.
-STYLE = (
-    f".cb text{{font:11.5px {SANS};fill:#1f2328}}"
-    f".cb .m{{font:12px {MONO};white-space:pre}}"
-    f".cb .k{{font:11px {MONO};fill:#59636e}}"
-    ".cb .h{font-size:13px;font-weight:600}"
-    ".cb .q{fill:#59636e}.cb .i{font-style:italic}"
-    ".cb .a{font-weight:700}.cb .x{fill:#A84300;font-weight:700}"
-    ".cb .w{fill:#A84300;font-size:12.5px;font-weight:600}"
-    ".cb .n{fill:#fff;font-size:11px;font-weight:700}"
-    ".cb .card{fill:#fff;stroke:#d5dbe1}.cb .panel{fill:#f2f5f8}.cb .edge{stroke:#8b96a2;stroke-width:3}"
-    ".cb .pill{fill:#fff;stroke:currentColor;stroke-width:1.8}"
-    ".cb .lane{stroke:currentColor;stroke-width:1.4;opacity:.55}"
-    ".cb .line{stroke:currentColor;stroke-width:1.6;fill:none}"
-    ".cb .solid{fill:currentColor}.cb .open{fill:#fff;stroke:currentColor;stroke-width:2}"
-    ".cb .cut{stroke:#fff;stroke-width:2;fill:none}.cb .cross{stroke:currentColor;stroke-width:2;fill:none}"
-    ".cb .bar{fill:currentColor;fill-opacity:.16;stroke:currentColor;stroke-width:1.2}"
-    ".cb .read{fill:#fff;stroke:#8b96a2}.cb .made{fill:#3b4651}.cb .v{font-weight:700}.cb .made+.v{fill:#fff}"
-    ".cb .hi{color:#D55E00}.cb .hi .line{stroke-width:3}.cb .guilt{stroke:#D55E00;stroke-width:4.5;stroke-linecap:round}"
-    ".cb .badge{fill:#D55E00}.cb .dim{opacity:.55}.cb .later{opacity:.28}.cb .now{fill:#fff1cc}.cb .here{fill:#1f2328}"
-    ".cb .gap{fill:#fff}.cb .dots{stroke:#8b96a2;stroke-width:1.4;stroke-dasharray:1.5 4;fill:none}.cb .store{color:#59636e}"
-    + "".join(f".cb .c{i}{{color:{light}}}" for i, (light, _) in enumerate(AGENT_COLOURS))
-    + "@media (prefers-color-scheme:dark){"
-    ".cb text{fill:#e6edf3}.cb .q,.cb .k{fill:#9aa7b4}.cb .x,.cb .w{fill:#FF9B57}"
-    ".cb .card{fill:#14191f;stroke:#333c46}.cb .panel{fill:#1d242c}.cb .edge{stroke:#6f7b88}"
-    ".cb .pill,.cb .open,.cb .gap{fill:#14191f}.cb .cut{stroke:#14191f}"
-    ".cb .read{fill:#14191f;stroke:#6f7b88}.cb .made{fill:#c9d3dd}.cb .made+.v{fill:#14191f}"
-    ".cb .hi{color:#FF7A2E}.cb .guilt{stroke:#FF7A2E}.cb .badge{fill:#FF7A2E}.cb .n{fill:#14191f}"
-    ".cb .now{fill:#3a3216}.cb .here{fill:#e6edf3}.cb .store{color:#9aa7b4}"
-    + "".join(f".cb .c{i}{{color:{dark}}}" for i, (_, dark) in enumerate(AGENT_COLOURS))
-    + "}"
+_LIGHT = (
+    f"text{{font:11.5px {SANS};fill:#1f2328}}",
+    f".m{{font:12px {MONO};white-space:pre}}",
+    f".k{{font:11px {MONO};fill:#59636e}}",
+    ".h{font-size:13px;font-weight:600}",
+    ".q{fill:#59636e}",
+    ".i{font-style:italic}",
+    ".a{font-weight:700}",
+    ".x{fill:#A84300;font-weight:700}",
+    ".w{fill:#A84300;font-size:12.5px;font-weight:600}",
+    ".n{fill:#fff;font-size:11px;font-weight:700}",
+    ".card{fill:#fff;stroke:#d5dbe1}",
+    ".panel{fill:#f2f5f8}",
+    ".edge{stroke:#8b96a2;stroke-width:3}",
+    ".pill{fill:#fff;stroke:currentColor;stroke-width:1.8}",
+    ".lane{stroke:currentColor;stroke-width:1.4;opacity:.55}",
+    ".line{stroke:currentColor;stroke-width:1.6;fill:none}",
+    ".solid{fill:currentColor}",
+    ".open{fill:#fff;stroke:currentColor;stroke-width:2}",
+    ".cut{stroke:#fff;stroke-width:2;fill:none}",
+    ".cross{stroke:currentColor;stroke-width:2;fill:none}",
+    ".bar{fill:currentColor;fill-opacity:.16;stroke:currentColor;stroke-width:1.2}",
+    ".read{fill:#fff;stroke:#8b96a2}",
+    ".made{fill:#3b4651}",
+    ".v{font-weight:700}",
+    ".made+.v{fill:#fff}",
+    ".hi{color:#D55E00}",
+    ".hi .line{stroke-width:3}",
+    ".guilt{stroke:#D55E00;stroke-width:4.5;stroke-linecap:round}",
+    ".badge{fill:#BF4F00}",
+    ".dim>path,.dim>circle,.dim>rect,.bar.dim{opacity:.5}",
+    ".dim>.made{opacity:.75}",
+    ".dim text{fill:#59636e}",
+    ".dim .made+.v{fill:#fff}",
+    ".later{opacity:.3}",
+    ".now{fill:#fff1cc}",
+    ".here{fill:#1f2328}",
+    ".gap{fill:#fff}",
+    ".dots{stroke:#8b96a2;stroke-width:1.4;stroke-dasharray:1.5 4;fill:none}",
+    ".store{color:#59636e}",
+    *(f".c{place}{{color:{light}}}" for place, (light, _) in enumerate(AGENT_COLOURS)),
 )
+_DARK = (
+    "text{fill:#e6edf3}",
+    ".q,.k,.dim text{fill:#9aa7b4}",
+    ".x,.w{fill:#FF9B57}",
+    ".n,.made+.v,.dim .made+.v,.pill,.open,.gap,.read,.card{fill:#14191f}",
+    ".card{stroke:#333c46}",
+    ".panel{fill:#1d242c}",
+    ".edge,.read{stroke:#6f7b88}",
+    ".cut{stroke:#14191f}",
+    ".made{fill:#c9d3dd}",
+    ".hi{color:#FF7A2E}",
+    ".guilt{stroke:#FF7A2E}",
+    ".badge{fill:#FF7A2E}",
+    ".now{fill:#3a3216}",
+    ".here{fill:#e6edf3}",
+    ".store{color:#9aa7b4}",
+    *(f".c{place}{{color:{dark}}}" for place, (_, dark) in enumerate(AGENT_COLOURS)),
+)
+
+
+def _scoped(rules: Iterable[str]) -> str:
+    """The rules for this picture alone, so that one which stands in a page leaves the page as it is."""
+    scoped = []
+    for rule in rules:
+        selectors, brace, body = rule.partition("{")
+        scoped.append(",".join(f".cbst {selector}" for selector in selectors.split(",")) + brace + body)
+    return "".join(scoped)
+
+
+STYLE = f"{_scoped(_LIGHT)}@media (prefers-color-scheme:dark){{{_scoped(_DARK)}}}"
 
 
 def number(value: float) -> str:
@@ -92,9 +135,8 @@ def pair(start: float, end: float, y: float) -> str:
 
 def head(x: float, y: float, direction: int, length: float = 8) -> str:
     """The head of an arrow whose tip is at x; `direction` is 1 to the right and -1 to the left."""
-    return (
-        f'<path class="solid" d="M{number(x)} {number(y)}l{number(-direction * length)} {number(-length / 2)}v{number(length)}z"/>'
-    )
+    back, half = number(-direction * length), number(-length / 2)
+    return f'<path class="solid" d="M{number(x)} {number(y)}l{back} {half}v{number(length)}z"/>'
 
 
 def refused(x: float, y: float) -> str:

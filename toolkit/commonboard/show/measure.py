@@ -47,8 +47,7 @@ def escape(text: str) -> str:
 def _cells(char: str) -> int:
     if _joins(char):
         return 0
-    wide = unicodedata.east_asian_width(char) in "WF" or unicodedata.category(char) == "So"
-    return 2 if wide else 1
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def _joins(char: str) -> bool:
@@ -67,9 +66,9 @@ def cells(text: str) -> int:
 
 
 @lru_cache(maxsize=4096)
-def sans_width(text: str, size: float) -> float:
+def sans_width(text: str, size: float, bold: bool = False) -> float:
     """About how wide the text is in a sans-serif font of `size` pixels, on the wide side."""
-    return size * sum(_em(char) for char in text)
+    return size * (1.1 if bold else 1.0) * sum(map(_em, text))
 
 
 def _em(char: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from commonboard.history import GIVEN, History, Operation
+from commonboard.history import GIVEN, Operation
 from commonboard.show.brief import NOTHING, missing, text, told, value_of
 
 Where = tuple[str | None, str]
@@ -30,6 +30,7 @@ class Story:
         self.operations = list(history)
         self.past: list[Past] = []
         self._places: dict[int, int] = {}
+        self._sentences: dict[int, str] = {}
         self._by_dot = {op.dot: op for op in self.operations if op.dot and op.kind != "merge"}
         newest: dict[Where, Operation] = {}
         made: dict[tuple[Where, int], Operation] = {}
@@ -54,11 +55,11 @@ class Story:
         return value_of(past.before) if past.before is not None and op.made is not None and op.ok else NOTHING
 
     def unseen(self, place: int) -> bool:
-        """Whether it replaced a version of somebody else that its writer, who had looked, had not seen."""
+        """Whether it replaced a version that its writer, who had looked before, had not seen. An append replaces nothing."""
         op, before = self.operations[place], self.past[place].before
-        if op.kind in ("append", "merge") or not op.is_write or op.saw is None or before is None or before.text is None:
+        if op.kind == "append" or not op.is_write or op.saw is None or op.replaced is None or before is None:
             return False
-        return op.saw != op.replaced and before.agent != op.agent
+        return op.saw < op.replaced == before.made
 
     def lost(self, place: int) -> str:
         """By name what an unseen overwrite, or a merge, left out; empty where nothing, or where the values have no parts."""
@@ -93,17 +94,23 @@ class Story:
         if op.kind == "merge":
             return f"drops {self.dropped_agents(op)}’s write{loss}" if op.dropped else op.note or "merges"
         if self.unseen(place):
-            return f"{'deletes' if op.text is None else 'overwrites'} v{op.replaced}, not seen{loss}"
+            return f"{'deletes' if op.text is None else 'overwrites'} v{op.replaced} unseen{loss}"
         if op.kind == "delete":
             return "deletes it"
         before = self.past[place].before
         if op.kind == "append" or before is None or before.text is None:
             return f"{'appends' if op.kind == 'append' else 'writes'} v{op.made}"
         blind = op.saw is None and before.agent != op.agent
-        return f"replaces v{op.replaced}{' without looking' if blind else ''}"
+        return f"overwrites v{op.replaced} without looking" if blind else f"writes v{op.made}"
 
     def sentence(self, place: int) -> str:
         """The whole operation in one sentence, without its time."""
+        told = self._sentences.get(place)
+        if told is None:
+            told = self._sentences[place] = self._sentence(place)
+        return told
+
+    def _sentence(self, place: int) -> str:
         op = self.operations[place]
         there = f" on {op.replica}" if op.replica and op.kind != "merge" else ""
         value = text(told(op, limit=120))
@@ -140,12 +147,15 @@ class Story:
 
 def label(op: Operation) -> str:
     """What stands beside the mark in the agent's lane."""
-    return f"think {seconds(op.ended_at - op.began_at)}" if op.kind == "think" else op.kind
+    if op.kind != "think":
+        return op.kind
+    long = op.ended_at - op.began_at
+    return f"think {op.tokens:,} tokens" if op.tokens and not long else f"think {seconds(long)}"
 
 
 def version(op: Operation) -> str:
-    """The version at the end of the arrow: the one read or made, or the one that refused."""
-    number = op.made if op.kind == "merge" or op.is_write else op.replaced if not op.ok else op.saw
+    """The version at the end of the arrow: the one read or made; a refused write made none."""
+    number = op.made if op.kind == "merge" or op.is_write else op.saw if op.ok else None
     return "" if number is None else f"v{number}"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from commonboard.entry import under
 from commonboard.errors import CommonboardError
 from commonboard.history import GIVEN, History, Operation
 from commonboard.show.story import Story
@@ -92,15 +93,17 @@ def timeline(
         PictureError: an operation to highlight is not in the history.
     """
     story = Story(history)
-    rows = list(_rows(story.operations))
+    rows = _rows(story.operations)
     for number, row in enumerate(rows, 1):
         row.step = number
     numbers = _numbers(story, highlight)
     if limit is not None and len(rows) > limit:
         rows = _with_gaps(rows, limit, numbers, now)
     stores = list(history.replicas) or list(dict.fromkeys(op.replica for op in story.operations if op.replica))
-    keys = dict.fromkeys(op.key for op in story.operations if op.kind != "think")
-    return Timeline(story, list(history.agents), stores or [STORE], rows, numbers, next(iter(keys)) if len(keys) == 1 else None, now)
+    drawn = (story.operations[place] for row in rows for place in row.places)
+    keys = dict.fromkeys(op.key for op in drawn if op.kind != "think")
+    key = next(iter(keys)) if len(keys) == 1 else None
+    return Timeline(story, list(history.agents), stores or [STORE], rows, numbers, key, now)
 
 
 def _numbers(story: Story, highlight: Iterable[Operation]) -> dict[int, int]:
@@ -109,29 +112,43 @@ def _numbers(story: Story, highlight: Iterable[Operation]) -> dict[int, int]:
         place = story.place(op)
         if place is None:
             raise PictureError(
-                f"the operation to highlight is not in this history: {op}; take it from the history that is drawn (of a part made by "
-                "`under`, only what is in that part)"
+                f"the operation to highlight is not in this history: {op}; take it from the history that is drawn "
+                "(of a part made by `under`, only what is in that part)"
             )
         numbers.setdefault(place, len(numbers) + 1)
     return numbers
 
 
-def _rows(operations: Sequence[Operation]) -> Iterable[Row]:
+def _rows(operations: Sequence[Operation]) -> list[Row]:
     """A row for each operation. A thought gets a row only when its agent acts again, so that thoughts share one."""
-    thoughts: dict[str, list[int]] = {}
+    rows: list[Row] = []
     queues = _thoughts_after(operations)
-    for agent, places in queues.pop(-1, {}).items():
-        thoughts[agent] = places
+    thoughts = queues.get(-1, {})
+    given: dict[tuple[str, str | None], Row] = {}
+    acted = [op for op in operations if op.kind != "think" and op.agent != GIVEN]
     for place, op in enumerate(operations):
-        if op.kind == "think":
+        if op.kind == "think" or (op.agent == GIVEN and acted and not _touched(op.key, acted)):
             continue
         while thoughts.get(op.agent):
-            yield _pause(thoughts, operations)
-        yield Row("operation", [place], None if op.agent == GIVEN else op.ended_at)
+            rows.append(_pause(thoughts, operations))
+        row = Row("operation", [place], op.ended_at)
+        if op.agent == GIVEN:
+            row.time = None
+            same = given.setdefault((op.key, op.text), row)
+            if same is not row and op.replica not in [operations[at].replica for at in same.places]:
+                same.places.append(place)  # several replicas were given the same: one row tells it
+                continue
+        rows.append(row)
         for agent, places in queues.get(place, {}).items():
             thoughts.setdefault(agent, []).extend(places)
     while any(thoughts.values()):
-        yield _pause(thoughts, operations)
+        rows.append(_pause(thoughts, operations))
+    return rows
+
+
+def _touched(key: str, acted: Sequence[Operation]) -> bool:
+    """Whether anybody read, listed or wrote the key: what was given and never touched is no part of the story."""
+    return any(op.key == key or (op.kind == "list" and under(op.key, key)) for op in acted)
 
 
 def _thoughts_after(operations: Sequence[Operation]) -> dict[int, dict[str, list[int]]]:

@@ -61,8 +61,13 @@ class Choices:
 
     @property
     def numbers(self) -> list[int]:
-        """The bare list."""
+        """The bare list; `replay=` takes it too."""
         return [chosen for _, chosen in self._taken]
+
+    @property
+    def alternatives(self) -> list[int]:
+        """Out of how many each was chosen: to walk over all lists, count up in these radices."""
+        return [count for count, _ in self._taken]
 
     @property
     def token(self) -> str:
@@ -85,10 +90,24 @@ def seeded(seed: int | str) -> Source:
     return lambda alternatives: int(generator.random() * alternatives)
 
 
-def listed(numbers: Sequence[int]) -> Source:
-    """The choices of a list, and the boring one after its end."""
-    rest = iter(numbers)
-    return lambda alternatives: next(rest, 0)
+class Listed:
+    """The choices of a list, and the boring one after its end; `check` says afterwards whether all of them were needed."""
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        self._numbers = list(numbers)
+        self._rest = iter(self._numbers)
+
+    def __call__(self, alternatives: int) -> int:
+        return next(self._rest, 0)
+
+    def check(self, choices: Choices) -> None:
+        """Refuse a list that is longer than the choices there were.
+
+        Raises:
+            ReplayError: there were fewer.
+        """
+        if len(self._numbers) > len(choices):
+            raise ReplayError(f"the list holds {len(self._numbers)} choices, but the run came to its end after {len(choices)}")
 
 
 class Replay:

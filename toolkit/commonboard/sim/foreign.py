@@ -6,9 +6,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from commonboard.errors import SimulationError
-from commonboard.history import Kind, Operation
+from commonboard.entry import MemoryEntry, Write
+from commonboard.errors import SimulationError, StoreShapeError
+from commonboard.history import GIVEN, Kind, Operation
 from commonboard.sim.store import Recorder, SimStore
+from commonboard.stores.port import ForeignPort
 from commonboard.stores.protocol import OPTIONAL, REQUIRED, check_store, is_built_in
 from commonboard.values import ENCODING, TYPE
 
@@ -28,6 +30,7 @@ def made_store(factory: Callable[..., Any] | None, base: SimStore, recorder: Rec
 
     Raises:
         SimulationError: it is not a factory, or it made a store that reaches outside.
+        StoreShapeError: what it made is no store.
     """
     if factory is None:
         return base
@@ -35,11 +38,7 @@ def made_store(factory: Callable[..., Any] | None, base: SimStore, recorder: Rec
         raise SimulationError(
             f"store= takes a factory, so that each run begins with an empty store: store=lambda: {type(factory).__name__}(…)"
         )
-    try:
-        takes_base = bool(inspect.signature(factory).bind(base))
-    except (TypeError, ValueError):
-        takes_base = False
-    store = factory(base) if takes_base else factory()
+    store = factory(base) if _takes_base(factory) else factory()
     check_store(store)
     if store is base or _holds(store, base):
         return store
@@ -48,18 +47,39 @@ def made_store(factory: Callable[..., Any] | None, base: SimStore, recorder: Rec
             f"{type(store).__name__} cannot run under the simulator, which keeps its own board in memory; leave store= out, "
             f"or run these agents live: cb.SharedMemory({type(store).__name__}(…)) works on your own event loop"
         )
-    return Gate(store, recorder)
+    # Messages name the class of a store, and should name the one that the person knows.
+    return type(type(store).__name__, (Gate,), {})(store, recorder)
+
+
+def _takes_base(factory: Callable[..., Any]) -> bool:
+    """Whether the factory needs an argument: then it is given the simulation's own store."""
+    try:
+        signature = inspect.signature(factory)
+    except ValueError:
+        return False  # a built-in without a signature
+    for arguments in ((), (None,)):
+        try:
+            signature.bind(*arguments)
+        except TypeError:
+            continue
+        return bool(arguments)
+    raise SimulationError(f"store= takes a factory of no argument, or of one, the simulation's own store; {factory!r} takes more")
 
 
 def _holds(store: Any, base: SimStore) -> bool:
     """Whether the store has the base store somewhere beneath it: then the choices are made there."""
     layer = [store]
     for _ in range(10):
-        layer = [part for outer in layer for part in vars(outer).values() if hasattr(part, "__dict__")] if layer else []
-        if any(part is base for part in layer):
+        parts = [part for outer in layer for part in _parts(outer)]
+        if any(part is base for part in parts):
             return True
-        layer = [part for part in layer if all(callable(getattr(part, name, None)) for name in REQUIRED)]
+        layer = [part for part in parts if all(callable(getattr(part, name, None)) for name in REQUIRED)]
     return False
+
+
+def _parts(store: Any) -> list[Any]:
+    slots = [name for kind in type(store).__mro__ for name in getattr(kind, "__slots__", ()) if isinstance(name, str)]
+    return [*getattr(store, "__dict__", {}).values(), *(getattr(store, name, None) for name in slots)]
 
 
 class Gate:
@@ -68,16 +88,33 @@ class Gate:
     def __init__(self, inner: Any, recorder: Recorder) -> None:
         self._inner = inner
         self._recorder = recorder
+        self._port = ForeignPort(inner)
         for name in (*REQUIRED, *OPTIONAL):
             if callable(getattr(inner, name, None)):
                 setattr(self, name, self._gated(name))
+
+    async def give(self, write: Write) -> None:
+        """Put in what was there before the agents began; no step of theirs."""
+        await self._port.commit(write)
+        encoding, tag = (write.metadata or {}).get(ENCODING), (write.metadata or {}).get(TYPE)
+        moment = (self._recorder.tick(), 0.0)
+        op = self._recorder.record(moment, "write", write.key, agent=GIVEN, text=write.value, encoding=encoding, type_tag=tag)
+        op.ended_at = 0.0
+
+    async def entries(self) -> list[MemoryEntry]:
+        """All entries, as stored, when the agents have come to their end."""
+        return await self._port.list()
 
     def _gated(self, name: str) -> Callable[..., Any]:
         async def call(*args: Any, **options: Any) -> Any:
             key = str(args[0]) if args else ""
             called = await self._recorder.chosen(f"{_KINDS[name]}s", key)
             made = getattr(self._inner, name)(*args, **options)
-            made = await made if inspect.isawaitable(made) else made
+            if not inspect.isawaitable(made):
+                raise StoreShapeError(
+                    f"{type(self).__name__}.{name} is not async: it returned {type(made).__name__}; write `async def {name}`"
+                )
+            made = await made
             self._record(called, name, key, args, made)
             return made
 

@@ -12,10 +12,11 @@ import asyncio
 import contextvars
 import gc
 import heapq
+import math
 import sys
 import weakref
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 from typing import Any, NoReturn
 
 from commonboard.errors import SimulationError
@@ -32,6 +33,23 @@ class Endless(Exception):
         self.agent = agent
 
 
+class SimTask(asyncio.Task[Any]):
+    """A task that hashes by its number: asyncio and agents keep tasks in sets, whose order must be the same in every run.
+
+    Attributes:
+        agent: whose it is.
+        number: its place among the tasks of its loop.
+    """
+
+    def __init__(self, coro: Coroutine[Any, Any, Any], number: int, agent: str, **options: Any) -> None:
+        self.agent = agent
+        self.number = number
+        super().__init__(coro, **options)
+
+    def __hash__(self) -> int:
+        return self.number
+
+
 class SimLoop(asyncio.AbstractEventLoop):
     """The loop. `run_ready` runs what can run now; `advance` lets time pass to the next timer.
 
@@ -45,9 +63,10 @@ class SimLoop(asyncio.AbstractEventLoop):
         self._now = 0.0
         self._sequence = 0
         self._steps_left = max_steps
+        self._made = 0
         self._generators: list[weakref.ref[AsyncGenerator[Any, Any]]] = []
-        self.tasks: list[asyncio.Task[Any]] = []
-        self.complaints: list[dict[str, Any]] = []
+        self.tasks: list[SimTask] = []
+        self.complaints: list[tuple[str, dict[str, Any]]] = []
 
     def run_ready(self) -> None:
         """Run callbacks until none is ready.
@@ -62,39 +81,50 @@ class SimLoop(asyncio.AbstractEventLoop):
                 continue
             self._steps_left -= 1
             if self._steps_left < 0:
-                raise Endless(handle._context.get(AGENT, ""))  # type: ignore[attr-defined]
+                raise Endless(_agent_of(handle))
             handle._run()
 
     def next_timer(self) -> float | None:
         """When the next timer is due, in virtual seconds; `None` if there is none."""
         while self._timers and self._timers[0][2].cancelled():
             heapq.heappop(self._timers)
-        return self._timers[0][0] if self._timers else None
+        # A timer at infinity, as of sleep(inf), is never due.
+        return self._timers[0][0] if self._timers and self._timers[0][0] < math.inf else None
 
-    def advance(self) -> None:
-        """Let time pass to the next timer, and make ready all that are due then."""
+    def advance(self) -> str:
+        """Let time pass to the next timer, and make ready all that are due then; says whose the first of them is."""
         due = self.next_timer()
-        if due is None:
-            return
+        assert due is not None  # the owner of the loop looks before
+        whose = _agent_of(self._timers[0][2])
         self._now = max(self._now, due)
         while self._timers and self._timers[0][0] <= self._now:
             handle = heapq.heappop(self._timers)[2]
             if not handle.cancelled():
                 self._ready.append(handle)
+        return whose
 
     def time(self) -> float:
-        """Virtual seconds since the run began."""
+        """Virtual seconds since the agents began."""
         return self._now
+
+    def begin(self) -> None:
+        """Now the agents begin: it is second 0."""
+        self._now = 0.0
 
     def call_soon(self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None) -> asyncio.Handle:  # type: ignore[override]
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(handle)
         return handle
 
-    def call_later(self, delay: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None) -> asyncio.TimerHandle:  # type: ignore[override]
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
         return self.call_at(self._now + delay, callback, *args, context=context)
 
-    def call_at(self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None) -> asyncio.TimerHandle:  # type: ignore[override]
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        when = round(when, 9)  # so that three times 0.1 s are 0.3 s
         handle = asyncio.TimerHandle(when, callback, args, self, context)
         self._sequence += 1
         heapq.heappush(self._timers, (when, self._sequence, handle))
@@ -104,7 +134,12 @@ class SimLoop(asyncio.AbstractEventLoop):
         return asyncio.Future(loop=self)
 
     def create_task(self, coro: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:  # type: ignore[override]
-        task = asyncio.Task(coro, loop=self, **options)
+        self._made += 1
+        number = self._made
+        context = options.get("context")
+        agent = AGENT.get() if context is None else context.get(AGENT, "")
+        options["name"] = options.get("name") or f"Task-{number}"  # asyncio goes on counting from run to run
+        task = SimTask(coro, number, agent, loop=self, **options)
         self.tasks.append(task)
         return task
 
@@ -119,7 +154,8 @@ class SimLoop(asyncio.AbstractEventLoop):
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         """Keep it for the run's result; nothing is printed."""
-        self.complaints.append(context)
+        handle = context.get("handle")
+        self.complaints.append((AGENT.get() if handle is None else _agent_of(handle), context))
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
         """Asked for by `TimerHandle.cancel`; a cancelled timer is dropped when its time comes."""
@@ -171,6 +207,8 @@ class Stepping:
         # The collector would run finalizers at moments that depend on how much memory is in use.
         self._collects = gc.isenabled()
         gc.disable()
+        self._as_completed: Any = asyncio.as_completed
+        asyncio.as_completed = _as_completed_in_order  # type: ignore[assignment]
         self._hooks = sys.get_asyncgen_hooks()
         sys.set_asyncgen_hooks(firstiter=self._loop.first_iteration, finalizer=self._loop.finalize)
         asyncio._set_running_loop(self._loop)
@@ -178,16 +216,31 @@ class Stepping:
     def __exit__(self, *error: object) -> None:
         asyncio._set_running_loop(self._outer)
         sys.set_asyncgen_hooks(*self._hooks)
+        asyncio.as_completed = self._as_completed
         if self._collects:
             gc.enable()
         if self._outer is not None and self._task is not None:
             asyncio.tasks._enter_task(self._outer, self._task)
 
 
+def _agent_of(handle: asyncio.Handle) -> str:
+    return str(handle._context.get(AGENT, ""))  # type: ignore[attr-defined]
+
+
+def _as_completed_in_order(awaitables: Iterable[Any], **options: Any) -> Any:
+    """`asyncio.as_completed`, which puts coroutines into a set and begins them in the order of their addresses."""
+    if asyncio.isfuture(awaitables) or not isinstance(awaitables, Iterable):
+        return _AS_COMPLETED(awaitables, **options)  # which refuses it
+    return _AS_COMPLETED([asyncio.ensure_future(awaitable) for awaitable in awaitables], **options)
+
+
+_AS_COMPLETED = asyncio.as_completed
+
+
 def _outside(name: str, what: str) -> Callable[..., NoReturn]:
     def refuse(self: SimLoop, *args: Any, **options: Any) -> NoReturn:
         raise SimulationError(
-            f"an agent used {what}, which a simulation cannot repeat; use me.think(seconds) for work that takes time, "
+            f"{what} was used in a simulation, which could not repeat it; use me.think(seconds) for work that takes time, "
             "or run these agents live: give each memory.agent(name) on your own event loop"
         )
 
@@ -196,27 +249,37 @@ def _outside(name: str, what: str) -> Callable[..., NoReturn]:
 
 
 _OUTSIDE = {
-    "a thread (to_thread, run_in_executor or call_soon_threadsafe)": ("run_in_executor", "call_soon_threadsafe", "set_default_executor"),
+    "a thread (to_thread, run_in_executor or call_soon_threadsafe)": (
+        "run_in_executor",
+        "call_soon_threadsafe",
+        "set_default_executor",
+    ),
     "the network": (
+        "connect_accepted_socket",
         "create_connection",
+        "create_datagram_endpoint",
         "create_server",
         "create_unix_connection",
         "create_unix_server",
-        "create_datagram_endpoint",
         "getaddrinfo",
         "getnameinfo",
-        "sock_recv",
-        "sock_connect",
-        "sock_sendall",
+        "sendfile",
         "sock_accept",
+        "sock_connect",
+        "sock_recv",
+        "sock_recv_into",
+        "sock_recvfrom",
+        "sock_recvfrom_into",
+        "sock_sendall",
+        "sock_sendfile",
+        "sock_sendto",
         "start_tls",
-        "add_reader",
-        "add_writer",
     ),
+    "a file or a socket to wait for": ("add_reader", "add_writer", "remove_reader", "remove_writer"),
     "a subprocess or a pipe": ("subprocess_exec", "subprocess_shell", "connect_read_pipe", "connect_write_pipe"),
-    "a signal": ("add_signal_handler",),
-    "the loop itself": ("run_forever", "run_until_complete", "stop", "close"),
+    "a signal": ("add_signal_handler", "remove_signal_handler"),
 }
-for _what, _names in _OUTSIDE.items():
-    for _name in _names:
-        setattr(SimLoop, _name, _outside(_name, _what))
+_REASON = {name: what for what, names in _OUTSIDE.items() for name in names}
+for _name, _method in vars(asyncio.AbstractEventLoop).items():
+    if not _name.startswith("_") and getattr(SimLoop, _name) is _method:
+        setattr(SimLoop, _name, _outside(_name, _REASON.get(_name, f"the event loop's {_name}()")))

@@ -5,24 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from commonboard.entry import Log, MemoryEntry, Page, Viewable, Write
 from commonboard.errors import AgentError, SimulationError
-from commonboard.handle import check_agent_name
 from commonboard.history import GIVEN, History
 from commonboard.memory import SharedMemory
 from commonboard.policies import ConflictPolicy, Optimistic, as_policy
-from commonboard.sim.choices import Choices, Replay, seeded
-from commonboard.sim.foreign import made_store
+from commonboard.sim.choices import Choices, Listed, Replay, seeded
+from commonboard.sim.crew import named_agents
+from commonboard.sim.foreign import Gate, made_store
 from commonboard.sim.loop import AGENT, Endless, SimLoop, Stepping
 from commonboard.sim.scenario import Scenario
 from commonboard.sim.store import Recorder, SimStore, Waiting
 from commonboard.sim.trouble import Trouble, died, stuck
 from commonboard.sim.world import Message, Network, Replica, World
-from commonboard.values import decoded, encode, plain
+from commonboard.values import MARKERS, decoded, encode, plain
 
 Given = Mapping[str, Any] | Iterable[MemoryEntry]
 
@@ -128,7 +128,7 @@ def simulate(
     *agents: Any,
     policy: Any = None,
     seed: int | str | None = 0,
-    replay: str | None = None,
+    replay: str | Sequence[int] | None = None,
     given: Given | None = None,
     store: Callable[..., Any] | None = None,
     world: World | None = None,
@@ -143,7 +143,7 @@ def simulate(
             themselves (`counter-1`, `counter-2` where one is given twice).
         policy: what `update` does on a conflict, and what settles siblings between replicas; `Optimistic()` unless given.
         seed: which of the possible orders to take; `None` for the boring one, in which an agent goes on as long as it can.
-        replay: the token of an earlier run, to have exactly that again.
+        replay: the token of an earlier run, to have exactly that again; or a list of choices, with boring ones after its end.
         given: what the board holds before: `{full key: value}`, or entries such as `await memory.list()` gives.
         store: a factory: of one argument, the simulation's own store, for a decorator around it; of none, for a store of
             another make, each of whose calls is then one step.
@@ -155,7 +155,7 @@ def simulate(
     Raises:
         AgentError: an agent is not an async function of one argument, or a name is not allowed.
         PolicyError: the policy is none, or gave an answer that is none.
-        ReplayError: the token does not belong to this program.
+        ReplayError: the token, or the list of choices, does not belong to this program.
         SimulationError: the store, or the policy between replicas, cannot be simulated.
 
     >>> async def counter(me):
@@ -167,42 +167,15 @@ def simulate(
     crew = named_agents(scenario.agents if scenario else agents[0] if len(agents) == 1 else agents)
     if given is None and scenario is not None:
         given = scenario.given
-    source = Replay(replay) if replay is not None else None if seed is None else seeded(seed)
-    choices = Choices(source)
+    replayed = None if replay is None else Replay(replay) if isinstance(replay, str) else Listed(replay)
+    choices = Choices(replayed or (None if seed is None else seeded(seed)))
     settled = Optimistic() if policy is None else as_policy(policy)
     simulation = _Simulation(crew, settled, choices, given or {}, store, world or World(), turn, max_operations, max_steps)
     run = simulation.run()
-    run.seed, run.scenario = None if replay is not None else seed, scenario
-    if isinstance(source, Replay):
-        source.check(choices)
+    run.seed, run.scenario = None if replayed else seed, scenario
+    if replayed:
+        replayed.check(choices)
     return run
-
-
-def named_agents(agents: Any) -> dict[str, Callable[[Any], Any]]:
-    """The agents by name.
-
-    Raises:
-        AgentError: there is none, one is not async, or a name is not allowed.
-    """
-    if isinstance(agents, Mapping):
-        crew = dict(agents)
-    else:
-        functions = [agents] if callable(agents) else list(agents)
-        names = [getattr(fn, "__name__", type(fn).__name__) for fn in functions]
-        crew = {}
-        for place, (name, fn) in enumerate(zip(names, functions, strict=True)):
-            many = names.count(name) > 1
-            crew[f"{name}-{names[: place + 1].count(name)}" if many else name] = fn
-    if not crew:
-        raise AgentError("there are no agents; give async functions, or a dict of name to async function")
-    for name, fn in crew.items():
-        check_agent_name(name)
-        if name == GIVEN:
-            raise AgentError(f"{GIVEN!r} is what the simulation calls whoever wrote before the agents began; choose another name")
-        if not callable(fn) or inspect.isasyncgenfunction(fn):
-            what = "an async generator (it holds a yield)" if callable(fn) else f"a {type(fn).__name__}"
-            raise AgentError(f"the agent {name!r} is {what}; an agent is an async function of its handle: async def {name}(me): …")
-    return crew
 
 
 class SimMemory(SharedMemory):
@@ -214,10 +187,13 @@ class SimMemory(SharedMemory):
 
     async def _think(self, actor: str, seconds: float, tokens: int) -> None:
         recorder = self._recorder
+        recorder.check_open()
         cost = f"{seconds:g} s" + (f", {tokens} tokens" if tokens else "")
         op = recorder.record((recorder.tick(), recorder.loop.time()), "think", "", agent=actor, note=cost, tokens=tokens)
-        op.ended_at = op.began_at + seconds
-        await asyncio.sleep(seconds)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            op.ended_at = recorder.loop.time()
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +202,17 @@ class _TimePasses:
 
 
 TIME_PASSES = _TimePasses()
+
+
+@dataclass(slots=True)
+class _Ends:
+    """What the agents came to; as in a `Run`."""
+
+    outcome: str = "finished"
+    troubles: list[Trouble] = field(default_factory=list)
+    results: dict[str, Any] = field(default_factory=dict)
+    errors: dict[str, BaseException] = field(default_factory=dict)
+    seconds: float = 0.0
 
 
 class _Simulation:
@@ -252,139 +239,179 @@ class _Simulation:
         self._network = Network(policy)
         if world.replicas > 1:
             if store is not None:
-                raise SimulationError("store= and world=World(replicas=…) cannot be used together; replicas are stores of their own")
+                raise SimulationError(
+                    "store= and world=World(replicas=…) cannot be used together; replicas are stores of their own"
+                )
             names = [f"replica-{number}" for number in range(1, world.replicas + 1)]
-            self._stores: list[SimStore] = [Replica(self._recorder, name, self._network) for name in names]
+            bases: list[SimStore] = [Replica(self._recorder, name, self._network) for name in names]
         else:
-            self._stores = [SimStore(self._recorder)]
-        self._give(given)
-        self._memories = [
-            SimMemory(self._recorder, made_store(store, base, self._recorder), policy, turn) for base in self._stores
-        ]
+            bases = [SimStore(self._recorder)]
+        self._stores = [(base, made_store(store, base, self._recorder)) for base in bases]
+        self._memories = [SimMemory(self._recorder, made, policy, turn) for _, made in self._stores]
+        self._given = self._writes(given)
         self._main: dict[str, asyncio.Task[Any]] = {}
-        self._last = ""
 
     def run(self) -> Run:
-        troubles: list[Trouble] = []
+        ends = _Ends()
         with Stepping(self._loop):
             try:
+                self._give()
+                self._loop.begin()
                 self._start()
-                outcome = self._drive(troubles)
+                self._drive(ends)
             except KeyboardInterrupt as interrupt:
-                interrupt.add_note("\n".join(f"interrupted: {stuck(name, task)}" for name, task in self._main.items() if not task.done()))
+                interrupt.add_note(f"interrupted: {self._interrupted(interrupt)}")
                 raise
             finally:
                 self._recorder.closed = True
-                boards = {store.replica or "": self._board(store) for store in self._stores}
-                errors, leftovers = self._ends()
+                self._look_back(ends)
                 self._loop.wind_up()
-        troubles += [died(name, error) for name, error in errors.items()] + leftovers
-        if outcome == "finished" and (errors or leftovers):
-            outcome = "failed"
-        return self._result(outcome, troubles, errors, boards)
+            boards = {base.replica or "": self._board(base, store) for base, store in self._stores}
+        return self._result(ends, boards)
 
     def _start(self) -> None:
         coroutines: dict[str, Coroutine[Any, Any, Any]] = {}
-        for place, (name, fn) in enumerate(self._crew.items()):
-            made = fn(self._memories[place % len(self._memories)].agent(name))
-            if not inspect.iscoroutine(made):
-                for other in coroutines.values():
-                    other.close()
-                raise AgentError(
-                    f"the agent {name!r} is not async: calling it gave a {type(made).__name__}; write `async def {getattr(fn, '__name__', name)}(me):`"
-                )
-            coroutines[name] = made
+        try:
+            for place, (name, fn) in enumerate(self._crew.items()):
+                made = fn(self._memories[place % len(self._memories)].agent(name))
+                if not inspect.iscoroutine(made):
+                    raise AgentError(
+                        f"the agent {name!r} is not async: calling it gave a {type(made).__name__}; "
+                        f"write `async def {getattr(fn, '__name__', name)}(me):`"
+                    )
+                coroutines[name] = made
+        except BaseException:
+            for coroutine in coroutines.values():
+                coroutine.close()
+            raise
         for name, coroutine in coroutines.items():
             context = contextvars.copy_context()
             context.run(AGENT.set, name)
             self._main[name] = self._loop.create_task(coroutine, context=context, name=name)
 
-    def _drive(self, troubles: list[Trouble]) -> str:
+    def _drive(self, ends: _Ends) -> None:
         """Run what can run, then choose what happens next, until nothing is left."""
         loop, recorder, messages = self._loop, self._recorder, self._network.messages
-        running = list(self._main.values())
+        running, last, acted = list(self._main.values()), "", ""
         try:
             while True:
                 loop.run_ready()
                 if running[0].done():
                     running = [task for task in running if not task.done()] or running[:1]
                 over = running[0].done()
-                possible: list[Any] = [*([] if over else recorder.possible(self._last)), *messages]
+                possible: list[Any] = [*([] if over else recorder.possible(last)), *messages]
                 if over and not possible:
-                    return "finished"
+                    return
                 if self._budget <= 0:
-                    raise Endless(self._last)
+                    raise Endless(acted)
                 self._budget -= 1
                 if len(possible) == len(messages) and not over and loop.next_timer() is not None:
                     possible.append(TIME_PASSES)
                 if not possible:
-                    troubles += [stuck(name, task) for name, task in self._main.items() if not task.done()]
-                    return "deadlock"
+                    ends.outcome = "deadlock"
+                    ends.troubles += [stuck(name, task) for name, task in self._main.items() if not task.done()]
+                    return
                 chosen = self._choices.choose(possible)
                 if isinstance(chosen, Waiting):
-                    self._last = chosen.agent
+                    last = acted = chosen.agent
                     chosen.future.set_result(None)
                 elif isinstance(chosen, Message):
                     messages.remove(chosen)
                     chosen.target.arrive(chosen)
                 else:
-                    loop.advance()
+                    acted = loop.advance()
         except Endless as endless:
-            name = endless.agent or self._last
-            troubles += [stuck(n, task, endless=True) for n, task in self._main.items() if n == name]
-            return "endless"
+            ends.outcome = "endless"
+            left = {name: task for name, task in self._main.items() if not task.done()}
+            guilty = [endless.agent] if endless.agent in left else list(left)
+            ends.troubles += [stuck(name, left[name], endless=True) for name in guilty]
 
-    def _give(self, given: Given) -> None:
+    def _writes(self, given: Given) -> list[Write]:
         entries = [MemoryEntry(k, v) for k, v in given.items()] if isinstance(given, Mapping) else list(given)
+        writes = []
         for entry in entries:
             text, markers = encode(entry.value)
-            metadata = {**entry.metadata, **markers}
+            metadata = {k: v for k, v in entry.metadata.items() if k not in MARKERS} | markers
             created = entry.created_at if entry.created_at.year > 1970 else self._recorder.now()
-            write = Write(entry.key, text, metadata, actor=entry.actor or GIVEN, created_at=created, expires_at_turn=entry.expires_at_turn)
-            for store in self._stores:
-                store.give(write)
+            actor, expires = entry.actor or GIVEN, entry.expires_at_turn
+            writes.append(Write(entry.key, text, metadata, actor=actor, created_at=created, expires_at_turn=expires))
+        return writes
 
-    def _board(self, store: SimStore) -> Page:
-        return Page(decoded(entry) for entry in store.entries())
+    def _give(self) -> None:
+        """Put in what is there before the agents begin."""
+        for write in self._given:
+            for base, store in self._stores:
+                if isinstance(store, Gate):
+                    self._at_once(store.give(write))
+                else:
+                    base.give(write)
 
-    def _ends(self) -> tuple[dict[str, BaseException], list[Trouble]]:
-        errors: dict[str, BaseException] = {}
+    def _board(self, base: SimStore, store: Any) -> Page:
+        entries = self._at_once(store.entries()) if isinstance(store, Gate) else base.entries()
+        return Page(decoded(entry) for entry in entries)
+
+    def _at_once(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """What a store of another make gives, before or after the agents' time."""
+        task = self._loop.create_task(coroutine)
+        try:
+            self._loop.run_ready()
+            while not task.done() and self._loop.next_timer() is not None:
+                self._loop.advance()
+                self._loop.run_ready()
+        except Endless:
+            raise SimulationError(str(stuck("the store", task, endless=True))) from None
+        if not task.done():
+            raise SimulationError(str(stuck("the store", task)))
+        return task.result()
+
+    def _interrupted(self, interrupt: BaseException) -> str:
+        for task in self._loop.tasks:
+            if task.done() and not task.cancelled() and task.exception() is interrupt:
+                return str(died(task.agent, interrupt))
+        return "between two steps"
+
+    def _look_back(self, ends: _Ends) -> None:
+        """What the agents came to, before what is left is cancelled."""
+        ends.seconds = self._loop.time()
         for name, task in self._main.items():
             if task.done():
                 error = asyncio.CancelledError("the agent was cancelled") if task.cancelled() else task.exception()
-                if error is not None:
-                    errors[name] = error
-        main = list(self._main.values())
-        leftovers = []
-        for task in self._loop.tasks:
-            if task in main:
-                continue
-            name = task.get_context().get(AGENT, "") if hasattr(task, "get_context") else ""
-            if task.done() and not task.cancelled() and task._log_traceback:
-                unseen = task.exception()
+                if error is None:
+                    ends.results[name] = task.result()
+                else:
+                    ends.errors[name] = error
+                    ends.troubles.append(died(name, error))
+        mains = set(self._main.values())
+        for left in self._loop.tasks:
+            if left not in mains and left.done() and not left.cancelled() and left._log_traceback:
+                unseen = left.exception()
                 if unseen is not None:
-                    leftovers.append(died(name, unseen, "a task that it started and never awaited"))
-        return errors, leftovers
+                    ends.troubles.append(died(left.agent, unseen, "a task that it started and never awaited"))
+        for agent, complaint in self._loop.complaints:
+            if "exception" in complaint:
+                where = "a callback" if "handle" in complaint else "a future that nobody awaited"
+                ends.troubles.append(died(agent, complaint["exception"], where))
+        if ends.outcome == "finished" and ends.troubles:
+            ends.outcome = "failed"
 
-    def _result(self, outcome: str, troubles: list[Trouble], errors: dict[str, BaseException], boards: dict[str, Page]) -> Run:
+    def _result(self, ends: _Ends, boards: dict[str, Page]) -> Run:
         recorder = self._recorder
-        replicas = [store.replica for store in self._stores if store.replica]
+        replicas = [base.replica for base, _ in self._stores if base.replica]
         history = History(recorder.operations, list(self._crew), replicas)
-        done = {name: task for name, task in self._main.items() if task.done() and not task.cancelled() and task.exception() is None}
         return Run(
             agents=list(self._crew),
             policy=self._policy.name,
             seed=None,
             choices=self._choices,
-            outcome=outcome,
-            troubles=troubles,
-            results={name: task.result() for name, task in done.items()},
-            errors=errors,
+            outcome=ends.outcome,
+            troubles=ends.troubles,
+            results=ends.results,
+            errors=ends.errors,
             history=history,
             log=Log(recorder.events),
             board=next(iter(boards.values())),
             boards=boards if replicas else {},
-            seconds=self._loop.time(),
+            seconds=ends.seconds,
             tokens=sum(op.tokens for op in history),
             retries=sum(not op.ok for op in history),
             unresolved=self._network.unresolved(),

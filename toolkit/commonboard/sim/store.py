@@ -14,7 +14,8 @@ from functools import partial
 from typing import Any
 
 from commonboard.entry import ANY, Event, MemoryEntry, Page, Read, Reading, Write
-from commonboard.errors import ConflictError
+from commonboard.errors import ConflictError, SimulationError
+from commonboard.handle import Sightings
 from commonboard.history import GIVEN, Kind, Operation
 from commonboard.sim.loop import AGENT, SimLoop
 from commonboard.stores.in_memory import InMemoryStore
@@ -53,6 +54,7 @@ class Recorder:
         self.watching: list[Waiting] = []
         self.operations: list[Operation] = []
         self.events: list[Event] = []
+        self._sightings: dict[str, Sightings] = {}
         self.moment = 0
         self.closed = False
 
@@ -77,8 +79,13 @@ class Recorder:
 
     async def chosen(self, what: str, key: str, ready: Callable[[], bool] | None = None) -> tuple[int, float]:
         """Wait until this operation is chosen; gives when it was called, as moment and in virtual seconds."""
-        self._check_open()
+        self.check_open()
         agent, called = AGENT.get(), (self.tick(), self.loop.time())
+        if agent not in self.waiting:
+            raise SimulationError(
+                f"{what} {key!r} was called by no agent: a task or a callback in a context of its own must be a copy of the "
+                "agent's (contextvars.copy_context())"
+            )
         waiting = Waiting(agent, what, key, self.loop.create_future(), ready)
         queue = self.waiting[agent] if ready is None else self.watching
         queue.append(waiting)
@@ -86,12 +93,17 @@ class Recorder:
             await waiting.future
         finally:
             queue.remove(waiting)
-        self._check_open()
+        self.check_open()
         return called
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Cancel whoever goes on after the run is over: its cleaning up must not be part of the run."""
         if self.closed:
             raise asyncio.CancelledError("the run is over")
+
+    def sightings(self) -> Sightings:
+        """What the agent that is running saw through `get` and `list`."""
+        return self._sightings.setdefault(AGENT.get(), Sightings())
 
     def record(self, called: tuple[int, float], kind: Kind, key: str, **facts: Any) -> Operation:
         """Note an operation that has just happened."""
@@ -124,7 +136,9 @@ class SimStore(InMemoryStore):
         self.replica = replica
 
     async def get(self, key: str) -> MemoryEntry | None:
-        return (await self.look(key)).entry
+        reading = await self.look(key)
+        self._recorder.sightings().see(key, reading.version)
+        return reading.entry
 
     async def look(self, key: str) -> Reading:
         called = await self._recorder.chosen("reads", key)
@@ -140,14 +154,14 @@ class SimStore(InMemoryStore):
     async def set(self, key: str, value: str, metadata: Mapping[str, Any] | None = None) -> None:
         called = await self._recorder.chosen("writes", key)
         await super().set(key, value, metadata)
-        self._record_event(called, "write", self._board.log[-1], metadata)
+        self._record_call(called, "write", self._board.log[-1], metadata)
 
     async def set_with_expiry(
         self, key: str, value: str, expires_at_turn: int, metadata: Mapping[str, Any] | None = None
     ) -> None:
         called = await self._recorder.chosen("writes", key)
         await super().set_with_expiry(key, value, expires_at_turn, metadata)
-        self._record_event(called, "write", self._board.log[-1], metadata)
+        self._record_call(called, "write", self._board.log[-1], metadata)
 
     async def compare_and_set(
         self, key: str, expected: str | None, value: str, metadata: Mapping[str, Any] | None = None
@@ -155,7 +169,7 @@ class SimStore(InMemoryStore):
         called = await self._recorder.chosen("compare-and-sets", key)
         done = await super().compare_and_set(key, expected, value, metadata)
         if done:
-            self._record_event(called, "compare-and-set", self._board.log[-1], metadata)
+            self._record_call(called, "compare-and-set", self._board.log[-1], metadata)
         else:
             self._record_refused(called, Write(key, value, metadata), self._board.at(key)[1])
         return done
@@ -182,7 +196,7 @@ class SimStore(InMemoryStore):
         before = self._board.seq
         await super().delete(key)
         for event in self._board.since(before):
-            self._record_event(called, "delete", event, None)
+            self._record_call(called, "delete", event, None)
 
     async def clear(self) -> None:
         called = await self._recorder.chosen("clears", "everything")
@@ -195,6 +209,8 @@ class SimStore(InMemoryStore):
         called = await self._recorder.chosen("lists", prefix)
         page = await super().list(prefix, limit, after)
         self._record(called, "list", prefix, text=canonical_json([entry.key for entry in page]), encoding="json")
+        if limit is None and after is None:
+            self._recorder.sightings().see_all(prefix, page)
         return page
 
     async def watch(self, after: int = 0) -> AsyncIterator[Event]:
@@ -207,7 +223,20 @@ class SimStore(InMemoryStore):
     def _record(self, called: tuple[int, float], kind: Kind, key: str, **facts: Any) -> Operation:
         return self._recorder.record(called, kind, key, replica=self.replica, **facts)
 
-    def _record_event(self, called: tuple[int, float], kind: Kind, event: Event, metadata: Mapping[str, Any] | None) -> None:
+    def _record_call(self, called: tuple[int, float], kind: Kind, event: Event, metadata: Mapping[str, Any] | None) -> None:
+        """As for a commit; but a decorator of five methods says not what its caller saw, so the `get` before it counts."""
+        sightings = self._recorder.sightings()
+        self._record_event(called, kind, event, metadata, sightings.saw(event.key))
+        sightings.made(event.key, event.version)
+
+    def _record_event(
+        self,
+        called: tuple[int, float],
+        kind: Kind,
+        event: Event,
+        metadata: Mapping[str, Any] | None,
+        seen: int | None = None,
+    ) -> None:
         self._recorder.events.append(event)
         op = self._record(
             called,
@@ -216,7 +245,7 @@ class SimStore(InMemoryStore):
             text=event.value,
             encoding=event.encoding,
             type_tag=(metadata or {}).get(TYPE),
-            saw=event.saw,
+            saw=event.saw if seen is None else seen,
             replaced=event.version_before,
             made=event.version,
             reason=event.reason,

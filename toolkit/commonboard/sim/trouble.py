@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import linecache
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,16 +32,14 @@ class Trouble:
 
 def died(agent: str, error: BaseException, whose: str = "") -> Trouble:
     """The trouble of an agent that raised."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    if isinstance(error, BaseExceptionGroup):
-        told = "; ".join(f"{type(e).__name__}: {e}" for e in error.exceptions)
-    if isinstance(error, RuntimeError) and "different loop" in str(error):
+    errors = _plain(error)
+    told = "; ".join(f"{type(e).__name__}: {e}" if str(e) else type(e).__name__ for e in errors)
+    if any(isinstance(e, RuntimeError) and str(e).endswith(("different loop", "different event loop")) for e in errors):
         told += " (it was made outside the run; make locks, queues and tasks inside the agents, or fresh for each run)"
+    told = re.sub(r" at 0x[0-9A-Fa-f]+", "", told)  # the same text in every run
     what = f"raised {told}" + (f" in {whose}" if whose else "")
     frames = []
-    trace = error.__traceback__
+    trace = (errors[0] if len(errors) == 1 else error).__traceback__
     while trace is not None:
         frames.append((trace.tb_frame.f_code, trace.tb_lineno))
         trace = trace.tb_next
@@ -55,26 +54,45 @@ def stuck(agent: str, task: asyncio.Task[Any], endless: bool = False) -> Trouble
         frame = getattr(waits, "cr_frame", None)
         if frame is not None:
             frames.append((waits.cr_code, frame.f_lineno))
-            inner = waits.__qualname__
+            inner = waits.__qualname__ if _is_plumbing(waits.cr_code.co_filename) else ""
         waits = getattr(waits, "cr_await", None)
     if endless:
         return Trouble(agent, "never ends (the budget of steps is spent)", *_own(frames))
-    waiting = getattr(task, "_fut_waiter", None)
-    what = inner if len(frames) > 1 else type(waiting).__name__.lstrip("_") if waiting is not None else "nothing"
-    return Trouble(agent, f"waits for {what}, which nobody will end", *_own(frames))
+    return Trouble(
+        agent, f"waits for {inner or _named(getattr(task, '_fut_waiter', None))}, which nobody will end", *_own(frames)
+    )
+
+
+def _plain(error: BaseException) -> list[BaseException]:
+    """The errors of a group, and of the groups in it; an error that is no group, alone."""
+    if isinstance(error, BaseExceptionGroup):
+        return [plain for each in error.exceptions for plain in _plain(each)]
+    return [error]
+
+
+def _named(waiting: Any) -> str:
+    """What a future is called."""
+    if isinstance(waiting, asyncio.Task):
+        return f"the task {waiting.get_name()}"
+    return {"Future": "a Future", "_GatheringFuture": "gather"}.get(type(waiting).__name__, type(waiting).__name__)
 
 
 def _own(frames: list[tuple[Any, int]]) -> tuple[str, int, str]:
-    """The innermost place that is neither asyncio's nor the library's: the line that the agent's author wrote."""
-    theirs = [(code, line) for code, line in frames if not _is_plumbing(code.co_filename)]
+    """The innermost place that is neither Python's nor the library's: the line that the agent's author wrote."""
+    theirs = [(code, line) for code, line in frames if not _is_plumbing(code.co_filename)] or frames[:1]
     if not theirs:
         return "", 0, ""
     code, line = theirs[-1]
     return code.co_name, line, linecache.getline(code.co_filename, line).strip()
 
 
-_PLUMBING = tuple(module.rpartition("/")[0] + "/" for module in (asyncio.__file__.replace("\\", "/"), __file__.replace("\\", "/").rpartition("/")[0]))
+def _folder(path: str, up: int) -> str:
+    return "/".join(path.replace("\\", "/").split("/")[:-up]) + "/"
+
+
+_PLUMBING = (_folder(asyncio.__file__, 2), _folder(__file__, 2))
 
 
 def _is_plumbing(filename: str) -> bool:
-    return filename.replace("\\", "/").startswith(_PLUMBING)
+    filename = filename.replace("\\", "/")
+    return filename.startswith(_PLUMBING) or "/site-packages/" in filename

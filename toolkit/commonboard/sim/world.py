@@ -1,9 +1,13 @@
 """Replicas: each agent works on a copy of its own, and copies tell each other what was written.
 
-Every write gets a dot, such as `replica-1:3`, and the version vector of all that it replaced. Where an arriving value
-and the one that is there have not seen each other, they are siblings, and the policy settles them: `RETRY` and `Reject`
-mean keep both, since both writes were acknowledged and nobody is waiting. A resolution is no new write: its vector is
-the join of the two. Two equal vectors with unequal values are the mark of a merge that is not commutative.
+Every write gets a dot, such as `replica-1:3`, and remembers the dots of all the writes that it rests on. Where an arriving
+value and the one that is there have not seen each other, they are siblings, and the policy settles them: `RETRY` and
+`Reject` mean keep both, since both writes were acknowledged and nobody is waiting. A resolution is no new write: it has seen
+what the two have seen. Two replicas that have seen the same and hold unequal values are the mark of a merge that is not
+commutative.
+
+What a value has seen is kept as a set of dots. A version vector is the short form of such a set and can only say "all of
+this replica's writes up to its third"; but whoever writes over one of two siblings has not seen the other.
 """
 
 from __future__ import annotations
@@ -13,13 +17,14 @@ from datetime import datetime
 from typing import Any
 
 from commonboard.entry import Event, Write
-from commonboard.errors import SimulationError
+from commonboard.errors import InvalidArgumentError, SimulationError
 from commonboard.history import GIVEN, Operation
 from commonboard.policies import RETRY, ConflictPolicy, Keep, Reject, Version, ask
 from commonboard.sim.store import Recorder, SimStore
-from commonboard.values import ENCODING, TYPE, decode, encode
+from commonboard.values import ENCODING, MARKERS, TYPE, decode, encode
 
-Vector = dict[str, int]
+Seen = frozenset[str]
+"""The dots of the writes that a value rests on, its own included."""
 
 
 @dataclass(slots=True)
@@ -28,13 +33,16 @@ class World:
 
     Args:
         replicas: how many copies there are; agents are given to them in turn. 1 means one store for all.
+
+    Raises:
+        InvalidArgumentError: there is less than one replica.
     """
 
     replicas: int = 1
 
     def __post_init__(self) -> None:
         if isinstance(self.replicas, bool) or not isinstance(self.replicas, int) or self.replicas < 1:
-            raise ValueError(f"replicas must be a whole number of at least 1, not {self.replicas!r}")
+            raise InvalidArgumentError(f"replicas must be a whole number of at least 1, not {self.replicas!r}")
 
 
 @dataclass(slots=True)
@@ -43,7 +51,7 @@ class Sibling:
 
     Attributes:
         text, metadata, created_at: as in an entry; the text is `None` for a delete.
-        vector: the version vector of all that this value has replaced, itself included.
+        seen: the dots of all the writes that this value rests on, its own included.
         stamp: a Lamport time, greater than all that the writer's replica had seen; ties are told apart by the actor.
         live: the dots of the writes whose effect is in the value.
     """
@@ -52,7 +60,7 @@ class Sibling:
     metadata: dict[str, Any]
     created_at: datetime
     actor: str
-    vector: Vector
+    seen: Seen
     stamp: int
     live: tuple[str, ...]
 
@@ -90,9 +98,18 @@ class Network:
 
     def base(self, key: str, one: Sibling, other: Sibling) -> Sibling | None:
         """The newest write that both have seen, or `None` where there is none or more than one."""
-        seen = [w for w in self.writes.get(key, []) if covers(one.vector, w.vector) and covers(other.vector, w.vector)]
-        newest = [w for w in seen if not any(v is not w and covers(v.vector, w.vector) for v in seen)]
-        return newest[0] if len(newest) == 1 else None
+        both = one.seen & other.seen
+        newest = next((write for write in reversed(self.writes.get(key, [])) if write.live[0] in both), None)
+        return newest if newest is not None and both <= newest.seen else None
+
+    def apart(self, key: str, replica: Replica) -> str:
+        """The first other replica that has seen the same writes of a key and holds something else; empty if there is none."""
+        here = _state(replica.siblings.get(key, []))
+        for other in self.replicas:
+            there = _state(other.siblings.get(key, []))
+            if other is not replica and there[0] == here[0] and there[1] != here[1]:
+                return other.replica
+        return ""
 
     def unresolved(self) -> int:
         """How many keys have more than one value, on the replica with the most."""
@@ -118,7 +135,8 @@ class Replica(SimStore):
         entry, _ = self._board.at(op.key)
         assert entry is not None
         self._stamp = 1
-        given = Sibling(entry.value, dict(entry.metadata), entry.created_at, GIVEN, {GIVEN: 1}, 1, (f"{GIVEN}:1",))
+        dot = f"{GIVEN}:1"
+        given = Sibling(entry.value, dict(entry.metadata), entry.created_at, GIVEN, frozenset({dot}), 1, (dot,))
         self.siblings[op.key] = [given]
         if self is self._network.replicas[0]:
             self._network.writes.setdefault(op.key, []).append(given)
@@ -131,10 +149,10 @@ class Replica(SimStore):
         entry, _ = self._board.at(event.key)
         siblings = sorted(self.siblings.get(event.key, []), key=lambda s: s.order)
         replaced = siblings.pop() if siblings else None
-        vector = {**(replaced.vector if replaced else {}), self.replica: self._count}
+        seen = (replaced.seen if replaced else frozenset()) | {op.dot}
         metadata = dict(entry.metadata) if entry is not None else {}
         actor = event.actor or op.agent
-        made = Sibling(event.value, metadata, event.created_at, actor, vector, self._stamp, (op.dot,))
+        made = Sibling(event.value, metadata, event.created_at, actor, seen, self._stamp, (op.dot,))
         self.siblings[event.key] = [*siblings, made]
         network = self._network
         network.writes.setdefault(event.key, []).append(made)
@@ -147,24 +165,14 @@ class Replica(SimStore):
         key, theirs = message.key, message.sibling
         here = sorted(self.siblings.get(key, []), key=lambda s: s.order)
         self._stamp = max(self._stamp, theirs.stamp)
-        twin = next((s for s in here if covers(s.vector, theirs.vector)), None)
+        note, made = "nothing new", None
         dropped: tuple[str, ...] = ()
-        if twin is not None:
-            differs = twin.vector == theirs.vector and not twin.same_value(theirs)
-            note = "disagrees: equal version vectors, unequal values" if differs else "nothing new"
-        else:
-            older = [s for s in here if covers(theirs.vector, s.vector)]
-            note, apart = "newer", []
-            for rival in (s for s in here if s not in older):
-                settled, note, gone = self._settle(key, rival, theirs)
-                dropped += gone
-                if settled is None:
-                    apart.append(rival)
-                else:
-                    theirs = settled
-            self.siblings[key] = [*apart, theirs]
-            self._show(key)
-        entry, version = self._board.at(key)
+        if not any(s.seen >= theirs.seen for s in here):
+            note, dropped = self._take_in(key, here, theirs)
+            made = self._show(key, here[-1] if here else None)
+            if other := self._network.apart(key, self):
+                note += f"; disagrees with {other}, which has seen the same writes"
+        entry, _ = self._board.at(key)
         metadata: dict[str, Any] = dict(entry.metadata) if entry is not None else {}
         moment = (self._recorder.tick(), self._recorder.loop.time())
         self._record(
@@ -175,12 +183,28 @@ class Replica(SimStore):
             text=entry.value if entry is not None else None,
             encoding=metadata.get(ENCODING),
             type_tag=metadata.get(TYPE),
-            made=version,
+            made=made,
             source=message.source,
             dot=message.dot,
             dropped=dropped,
             note=note,
         )
+
+    def _take_in(self, key: str, here: list[Sibling], theirs: Sibling) -> tuple[str, tuple[str, ...]]:
+        """Put an arriving value among the siblings; gives what became of it, and the dots of the writes left out."""
+        note, apart = "newer", []
+        dropped: tuple[str, ...] = ()
+        for rival in here:
+            if rival.seen <= theirs.seen:
+                continue
+            settled, note, gone = self._settle(key, rival, theirs)
+            dropped += gone
+            if settled is None:
+                apart.append(rival)
+            else:
+                theirs = settled
+        self.siblings[key] = [*apart, theirs]
+        return note, dropped
 
     def _settle(self, key: str, mine: Sibling, theirs: Sibling) -> tuple[Sibling | None, str, tuple[str, ...]]:
         """What becomes of two siblings (`None`: both stay), in words, and the dots of the writes that it leaves out."""
@@ -189,36 +213,43 @@ class Replica(SimStore):
         answer = _now(ask(policy, versions[0], versions[1], versions[2]))  # type: ignore[arg-type]
         if answer is RETRY or isinstance(answer, Reject):
             return None, "kept both", ()
-        vector = {name: max(mine.vector.get(name, 0), theirs.vector.get(name, 0)) for name in sorted({*mine.vector, *theirs.vector})}
+        seen = mine.seen | theirs.seen
         later = max(mine, theirs, key=lambda s: s.order)
         if isinstance(answer, Keep):
             text, markers = encode(answer.value)
             live = tuple(sorted({*mine.live, *theirs.live}))
-            metadata = {**later.metadata, **markers}
-            made = Sibling(text, metadata, min(mine.created_at, theirs.created_at), later.actor, vector, later.stamp, live)
+            metadata = {name: fact for name, fact in later.metadata.items() if name not in MARKERS} | markers
+            made = Sibling(text, metadata, min(mine.created_at, theirs.created_at), later.actor, seen, later.stamp, live)
             return made, "made of both", ()
         won, lost = (mine, theirs) if answer is versions[1] else (theirs, mine)
-        made = Sibling(won.text, won.metadata, won.created_at, won.actor, vector, won.stamp, won.live)
-        gone = tuple(dot for dot in lost.live if dot not in won.live and not dot.startswith(f"{GIVEN}:"))
-        return made, f"kept {won.actor}'s, dropped {lost.actor}'s", gone
+        made = Sibling(won.text, won.metadata, won.created_at, won.actor, seen, won.stamp, won.live)
+        gone = tuple(dot for dot in lost.live if dot not in won.seen and not dot.startswith(f"{GIVEN}:"))
+        return made, f"kept {won.actor}'s and dropped {lost.actor}'s", gone
 
     def _version(self, key: str, sibling: Sibling) -> Version:
         value = None if sibling.text is None else decode(sibling.text, sibling.metadata, key)
-        return Version(self._network.policy.lift(value, "1" if sibling.actor == GIVEN else sibling.live[0]), None, sibling.actor, sibling.stamp)
+        return Version(
+            self._network.policy.lift(value, "1" if sibling.actor == GIVEN else sibling.live[0]),
+            None,
+            sibling.actor,
+            sibling.stamp,
+        )
 
-    def _show(self, key: str) -> None:
-        """Make the greatest sibling what local reads see, as an import: it is no new write."""
+    def _show(self, key: str, before: Sibling | None) -> int | None:
+        """Make the greatest sibling what local reads see, as an import: it is no new write. Gives the version that it made."""
         top = max(self.siblings[key], key=lambda s: s.order)
-        actor = top.actor
-        write = Write(key, top.text, top.metadata, actor=actor, operation="import", created_at=top.created_at)
-        self._board.apply(self._board.plan((write,), (), self._recorder.now()))
-        for follower in self._followers:
-            follower.set()
+        if before is not None and top.live == before.live and top.same_value(before):
+            return None
+        write = Write(key, top.text, top.metadata, actor=top.actor, operation="import", created_at=top.created_at)
+        changes = self._board.plan((write,), (), self._recorder.now())
+        self._board.apply(changes)
+        return changes[0][2].version if changes else None
 
 
-def covers(one: Vector, other: Vector) -> bool:
-    """Whether the first vector has seen all that the second has."""
-    return all(one.get(name, 0) >= count for name, count in other.items())
+def _state(siblings: list[Sibling]) -> tuple[Seen, list[tuple[str | None, str | None]]]:
+    """What has been seen of a key, and what there is of it: for telling whether two replicas agree."""
+    seen = frozenset[str]().union(*(s.seen for s in siblings))
+    return seen, [(s.text, s.metadata.get(ENCODING)) for s in sorted(siblings, key=lambda s: s.order)]
 
 
 def _now(coroutine: Any) -> Any:
@@ -232,5 +263,3 @@ def _now(coroutine: Any) -> Any:
         "the policy's resolve waited for something while two replicas met, where nobody waits; "
         "let it decide at once, or use it on one store"
     )
-
-

@@ -24,7 +24,7 @@ from commonboard.entry import (
     under,
     utc_now,
 )
-from commonboard.errors import ConflictError, InvalidKeyError, InvalidWriteError
+from commonboard.errors import ConflictError, InvalidArgumentError, InvalidKeyError, InvalidWriteError
 from commonboard.rule import Board, Change, check_expiry, check_value, settle
 from commonboard.values import own_copy
 
@@ -121,7 +121,7 @@ class InMemoryStore:
         """
         check_text(prefix, "the prefix")
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-            raise InvalidKeyError(f"limit must be a whole number of at least 0, or None for all, not {limit!r}")
+            raise InvalidArgumentError(f"limit must be a whole number of at least 0, or None for all, not {limit!r}")
         board, start = self._now(), _position(after)
         found = (e for k, e in board.entries.items() if under(prefix, k) and board.born[k] > start)
         entries = list(found) if limit is None else list(islice(found, limit))
@@ -160,7 +160,7 @@ class InMemoryStore:
                     after = event.seq
                     yield event
                 if not news:
-                    await wake.wait()
+                    await self._rest(wake)
         finally:
             self._followers.remove(wake)
 
@@ -187,20 +187,22 @@ class InMemoryStore:
             self._board.raise_floor()
         self._wake()
 
+    async def _rest(self, wake: asyncio.Event) -> None:
+        """Until there may be news."""
+        await wake.wait()
+
     def _wake(self) -> None:
         for follower in self._followers:
             follower.set()
 
 
 class _Wake(asyncio.Event):
-    """An event that another event loop of this thread may set."""
+    """An event that may be set from another event loop of this thread, from none, and after its own loop was closed."""
 
     def set(self) -> None:
-        loop = getattr(self, "_loop", None)
-        if loop is None or loop.is_closed() or loop is asyncio.get_running_loop():
+        loop = getattr(self, "_loop", None)  # None until somebody waits
+        if loop is None or not loop.is_closed():
             super().set()
-        else:
-            loop.call_soon_threadsafe(super().set)
 
 
 def _actor(metadata: Mapping[str, Any] | None) -> str | None:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
+from dataclasses import replace
+from datetime import UTC
 from typing import Any
 
-from commonboard.entry import ABSENT, ANY, Event, Expectation, MemoryEntry, Page, Reading, Write, under
+from commonboard.entry import ABSENT, ANY, Event, Expectation, MemoryEntry, Page, Reading, Write, check_key, under
 from commonboard.errors import CapabilityError, ConflictError, StoreShapeError
-from commonboard.rule import check_write
+from commonboard.rule import check_expiry, check_value, check_write
 from commonboard.stores.protocol import is_built_in
+from commonboard.values import check_metadata, copy_json
 
 
 class CapabilityWarning(UserWarning):
@@ -61,9 +64,12 @@ class ForeignPort:
 
     async def commit(self, *writes: Write) -> list[Event]:
         if len(writes) != 1:
-            raise CapabilityError(f"{self._name} cannot write {len(writes)} keys as one step; write them one by one, or use a built-in store")
+            raise CapabilityError(
+                f"{self._name} cannot write {len(writes)} keys as one step; write them one by one, or use a built-in store"
+            )
         (write,) = writes
         check_write(write)
+        write = replace(write, metadata=check_metadata(write.metadata))  # its own copy: a store may keep what it is given
         if write.append:
             raise CapabilityError(f"{self._name} cannot append in one step")
         if write.expect is not ANY:
@@ -81,10 +87,15 @@ class ForeignPort:
     async def list(self, prefix: str = "", limit: int | None = None, after: str | None = None) -> Page:
         if limit is not None or after is not None:
             raise CapabilityError(f"{self._name} lists everything at once; it has no limit= and no after=")
-        return Page(entry for entry in map(self._entry, await self._call("list")) if entry is not None and under(prefix, entry.key))
+        found = await self._call("list")
+        if not isinstance(found, Iterable):
+            raise StoreShapeError(f"{self._name}.list gave a {type(found).__name__}; it gives a list of entries")
+        return Page(entry for entry in map(self._entry, found) if entry is not None and under(prefix, entry.key))
 
     def expectation(self, reading: Reading) -> Expectation:
-        self._warn("versions", "conflicts are found by comparing texts, so a change from A to B and back to A goes unnoticed (ABA)")
+        self._warn(
+            "versions", "conflicts are found by comparing texts, so a change from A to B and back to A is not noticed (ABA)"
+        )
         return ABSENT if reading.entry is None else str(reading.entry.value)
 
     async def _compare_and_set(self, write: Write) -> None:
@@ -108,7 +119,9 @@ class ForeignPort:
     async def _call(self, method: str, *args: Any) -> Any:
         made = getattr(self.store, method)(*args)
         if not inspect.isawaitable(made):
-            raise StoreShapeError(f"{self._name}.{method} is not async: it returned {type(made).__name__}; write `async def {method}`")
+            raise StoreShapeError(
+                f"{self._name}.{method} is not async: it returned {type(made).__name__}; write `async def {method}`"
+            )
         awaited: Awaitable[Any] = made
         return await awaited
 
@@ -116,10 +129,16 @@ class ForeignPort:
         if found is None:
             return None
         try:
-            entry = MemoryEntry(found.key, found.value, dict(found.metadata or {}))
-            entry.created_at = getattr(found, "created_at", entry.created_at)
+            entry = MemoryEntry(found.key, found.value, copy_json(dict(found.metadata or {})))
+            entry.created_at = getattr(found, "created_at", None) or entry.created_at
             entry.expires_at_turn = getattr(found, "expires_at_turn", None)
-        except AttributeError as error:
+            check_key(entry.key)
+            check_value(entry.value, entry.key)
+            if entry.created_at.tzinfo is None:
+                entry.created_at = entry.created_at.replace(tzinfo=UTC)
+            if entry.expires_at_turn is not None:
+                check_expiry(entry.expires_at_turn, entry.key)
+        except (AttributeError, TypeError, ValueError) as error:
             raise StoreShapeError(
                 f"{self._name} gave a {type(found).__name__} as an entry ({error}); an entry has key, value and metadata, "
                 "such as cb.MemoryEntry(key, value, metadata)"
