@@ -11,14 +11,13 @@ from datetime import date
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import BaseModel, Field
+from tests.helpers import everything, run
 
 from commonboard import SharedMemory
 from commonboard.errors import CorruptValueError, SchemaError, UnstorableValueError
 from commonboard.values import as_schema, canonical_json, check_metadata, copy_json, decode, encode, validate
-from tests.helpers import everything, run
 
 TEXT = st.text(st.characters(codec="utf-8"))
 JSON = st.recursive(
@@ -28,7 +27,7 @@ JSON = st.recursive(
 )
 
 
-class Colour(str, enum.Enum):
+class Colour(str, enum.Enum):  # noqa: UP042 - a StrEnum would hide the trap
     RED = "red"
 
 
@@ -190,7 +189,7 @@ def test_a_shared_part_is_no_cycle() -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "nope", "[1,]", "9" * 5000, "[" * 100_000])
 def test_a_marker_on_text_that_is_no_json_is_a_corrupt_value(text: str) -> None:
-    with pytest.raises(CorruptValueError, match="the entry 'a/b' is marked as JSON but its text is not .*write the key again"):
+    with pytest.raises(CorruptValueError, match=r"the entry 'a/b' is marked as JSON but its text is not .*write the key again"):
         decode(text, {"sharedMemoryValueEncoding": "json"}, "a/b")
 
 

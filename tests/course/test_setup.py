@@ -12,8 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from commonboard.course import Guard, StrayTaskError, set_up
-from commonboard.course import setup as module
+from commonboard.course import Guard, StrayTaskError, set_up, setup as module
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

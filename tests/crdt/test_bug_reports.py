@@ -1,6 +1,5 @@
 """What went wrong in other people's sets and counters, each told as the behaviour that is right. The issue is named beside it."""
 
-# ruff: noqa: RUF005 - `set + [x]` adds to a CRDT; the list that the rule would write is another thing.
 from __future__ import annotations
 
 from itertools import permutations

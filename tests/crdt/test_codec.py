@@ -1,14 +1,12 @@
 """The stored text of a state: canonical, read back equal, and refused with a reason where it is not what a state looks like."""
 
-# ruff: noqa: RUF005 - `set + [x]` adds to a CRDT; the list that the rule would write is another thing.
 from __future__ import annotations
 
 import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from commonboard.crdt import GCounter, ORSet, PNCounter
 from commonboard.errors import CorruptValueError

@@ -1,6 +1,5 @@
 """Why a merge kept what it kept, row by row."""
 
-# ruff: noqa: RUF005 - `set + [x]` adds to a CRDT; the list that the rule would write is another thing.
 from __future__ import annotations
 
 from typing import Any

@@ -1,6 +1,5 @@
 """The same agent code works on a plain value and on a CRDT: `(questions or []) + ["who left?"]`, `(count or 0) + 1`."""
 
-# ruff: noqa: RUF005 - `set + [x]` adds to a CRDT; the list that the rule would write is another thing.
 from __future__ import annotations
 
 import copy

@@ -1,6 +1,5 @@
 """ORSet: what stays and what goes when adds and removes meet, and what a replica id that is used twice does to it."""
 
-# ruff: noqa: RUF005 - `set + [x]` adds to a CRDT; the list that the rule would write is another thing.
 from __future__ import annotations
 
 from typing import Any

@@ -8,8 +8,7 @@ import pytest
 from playwright.sync_api import Page, Playwright, sync_playwright
 from tests.browser.lab import NO_BROWSER, Complaints, browser_page, find_browser, jupyterlab, open_notebook
 
-from commonboard.course import exercises as ex
-from commonboard.course import predict
+from commonboard.course import exercises as ex, predict
 from commonboard.course.exercise import Exercise
 from commonboard.course.refresh import FINISH, SET_UP, clean, write_notebook
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from commonboard.show.brief import brief, full, missing, text
 from commonboard.show.measure import cells, escape, sans_width, shorten, shorten_middle

@@ -117,16 +117,16 @@ class TestWhatIsGiven:
 
 
 class TestWhatIsRefused:
-    def not_async(me: Any) -> str:  # type: ignore[misc]  # noqa: N805
+    def not_async(me: Any) -> str:  # type: ignore[misc]
         return "done"
 
-    async def generator(me: Any) -> Any:  # type: ignore[misc]  # noqa: N805
+    async def generator(me: Any) -> Any:  # type: ignore[misc]
         yield 1
 
     async def nobody() -> None:  # type: ignore[misc]
         pass
 
-    async def two(me: Any, you: Any) -> None:  # type: ignore[misc]  # noqa: N805
+    async def two(me: Any, you: Any) -> None:  # type: ignore[misc]
         pass
 
     @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ class TestWhatIsRefused:
             (("counter",), "a str is no agent"),
             ((counter, 5), "the agent 'int' is a int"),
             (({"web": "counter"},), "the agent 'web' is a str"),
-            ((not_async,), "the agent 'not_async' is not async: calling it gave a str"),
-            ((counter, not_async), "the agent 'not_async' is not async: calling it gave a str"),
+            ((not_async,), "the agent 'not_async' is not async (calling it gave a str)"),
+            ((counter, not_async), "the agent 'not_async' is not async (calling it gave a str)"),
             ((generator,), "the agent 'generator' is an async generator"),
             ((nobody,), "the agent 'nobody' is a function that cannot be called with a handle"),
             ((two,), "the agent 'two' is a function that cannot be called with a handle"),
@@ -185,7 +185,7 @@ class TestWhatIsRefused:
         def plain(me: cb.AgentMemory) -> None:
             return None
 
-        with pytest.raises(AgentError, match="write `async def plain"):
+        with pytest.raises(AgentError, match="an agent is an async function of its handle: async def plain"):
             cb.simulate(first, plain, first)
         assert begun == []
 
@@ -225,4 +225,3 @@ class TestWhatIsRefused:
     def test_a_scenario_that_has_no_variants_says_so(self) -> None:
         with pytest.raises(TypeError, match="nothing to turn"):
             cb.Scenario("mine", "", {"counter": counter})(agents=3)
-

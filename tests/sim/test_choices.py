@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import random
 from collections import Counter
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
+from tests.sim.orders import every
 
 import commonboard as cb
 from commonboard.errors import ReplayError
 from commonboard.sim.choices import Choices, Replay, from_text, seeded, to_text
-from commonboard.sim.run import simulate
 
 
 async def counter(me: cb.AgentMemory) -> None:
     await me.shared.update("count", lambda n: (n or 0) + 1)
-
-
-def every(run: Callable[[list[int]], cb.Run]) -> Iterator[cb.Run]:
-    """The runs of all choice lists: an odometer whose wheels have as many digits as there were alternatives."""
-    numbers: list[int] = []
-    while True:
-        made = run(numbers)
-        yield made
-        numbers, wheels = made.choices.numbers, made.choices.alternatives
-        while numbers and numbers[-1] + 1 == wheels[len(numbers) - 1]:
-            numbers.pop()
-        if not numbers:
-            return
-        numbers[-1] += 1
-
-
-def every_run(*agents: Any, **options: Any) -> list[cb.Run]:
-    return list(every(lambda numbers: simulate(*agents, replay=numbers, **options)))
 
 
 class TestAllOrders:
@@ -61,7 +43,7 @@ class TestAllOrders:
     def test_of_blind_writers_are_the_interleavings_each_once(self, agents: int, increments: int) -> None:
         orders, finals = self.blind(agents, increments)
         scenario = cb.scenarios.counter(agents=agents, increments=increments)
-        runs = every_run(scenario, policy=cb.LastWriterWins())
+        runs = list(every(scenario, policy=cb.LastWriterWins()))
         taken = [
             tuple(int(op.agent[-1]) - 1 for op in made.history if op.kind in ("read", "write") and op.agent != "given")
             for made in runs
@@ -71,7 +53,7 @@ class TestAllOrders:
         assert Counter(made.value("shared/count") for made in runs) == finals
 
     def test_of_two_counters_are_six_and_four_of_them_lose_one(self) -> None:
-        runs = every_run(cb.scenarios.counter, policy=cb.LastWriterWins())
+        runs = list(every(cb.scenarios.counter, policy=cb.LastWriterWins()))
         assert len(runs) == 6
         assert [len(made.lost) for made in runs].count(1) == 4
         assert [cb.no_lost_updates(made).holds for made in runs].count(False) == 4
@@ -105,13 +87,13 @@ class TestAllOrders:
     @pytest.mark.parametrize(("agents", "increments"), [(2, 1), (2, 2), (3, 1)])
     def test_of_careful_writers_are_all_there_too(self, agents: int, increments: int) -> None:
         scenario = cb.scenarios.counter(agents=agents, increments=increments)
-        runs = every_run(scenario, policy=cb.Optimistic())
+        runs = list(every(scenario, policy=cb.Optimistic()))
         ends = Counter((made.value("shared/count"), made.retries) for made in runs)
         assert ends == self.careful(agents, increments)
         assert {count for count, _ in ends} == {agents * increments}
 
     def test_between_two_replicas_are_all_orders_in_which_a_delivery_follows_its_write(self) -> None:
-        runs = every_run({"a": counter, "b": counter}, policy=cb.LastWriterWins(), world=cb.World(replicas=2))
+        runs = list(every({"a": counter, "b": counter}, policy=cb.LastWriterWins(), world=cb.World(replicas=2)))
         taken = {
             tuple(op.source or op.agent + op.kind[0] for op in made.history)  # a delivery is named after where it came from
             for made in runs
@@ -129,22 +111,20 @@ class TestAllOrders:
         async def thinker(me: cb.AgentMemory) -> None:
             await me.think(seconds=5)
 
-        (made,) = every_run(thinker, thinker)
+        (made,) = every(thinker, thinker)
         assert (len(made.choices), made.token) == (0, "cb1-0-0-0")
 
     def test_of_a_lone_agent_are_those_of_its_own_tasks(self) -> None:
         async def agent(me: cb.AgentMemory) -> None:
-            import asyncio
-
             await asyncio.gather(me.write("a", 1), me.write("b", 2), me.write("c", 3))
 
-        orders = {tuple(op.key[-1] for op in made.history) for made in every_run(agent)}
+        orders = {tuple(op.key[-1] for op in made.history) for made in every(agent)}
         assert orders == set(itertools.permutations("abc"))
 
 
 class TestTheBoringChoice:
     def test_lets_an_agent_go_on_as_long_as_it_can(self) -> None:
-        made = simulate(cb.scenarios.counter(agents=3, increments=2), policy=cb.LastWriterWins(), seed=None)
+        made = cb.simulate(cb.scenarios.counter(agents=3, increments=2), policy=cb.LastWriterWins(), seed=None)
         writers = [op.agent for op in made.history if op.kind == "write" and op.agent != "given"]
         assert writers == ["counter-1"] * 2 + ["counter-2"] * 2 + ["counter-3"] * 2
         assert made.value("shared/count") == 6
@@ -152,9 +132,9 @@ class TestTheBoringChoice:
 
     def test_is_taken_after_the_end_of_a_list(self) -> None:
         scenario = cb.scenarios.counter(agents=3)
-        boring = simulate(scenario, seed=None)
-        assert str(simulate(scenario, replay=[]).history) == str(boring.history)
-        first = simulate(scenario, replay=[2])
+        boring = cb.simulate(scenario, seed=None)
+        assert str(cb.simulate(scenario, replay=[]).history) == str(boring.history)
+        first = cb.simulate(scenario, replay=[2])
         assert first.choices.numbers == [2] + [0] * (len(first.choices) - 1)
         assert first.history[1].agent == "counter-3"
 
@@ -162,12 +142,12 @@ class TestTheBoringChoice:
 class TestASeed:
     def test_gives_the_same_run_again(self) -> None:
         for seed in (0, 1, "monday"):
-            one, other = (simulate(cb.scenarios.research_crew, seed=seed) for _ in range(2))
+            one, other = (cb.simulate(cb.scenarios.research_crew, seed=seed) for _ in range(2))
             assert str(one.history) == str(other.history)
             assert (one.token, one.state, one.seed) == (other.token, other.state, seed)
 
     def test_reaches_every_order_of_a_small_program(self) -> None:
-        runs = [simulate(cb.scenarios.counter, policy=cb.LastWriterWins(), seed=seed) for seed in range(100)]
+        runs = [cb.simulate(cb.scenarios.counter, policy=cb.LastWriterWins(), seed=seed) for seed in range(100)]
         assert len({made.token for made in runs}) == 6
 
     def test_chooses_all_alternatives_about_equally_often(self) -> None:
@@ -177,11 +157,9 @@ class TestASeed:
         assert all(850 < count < 1150 for count in counts.values())
 
     def test_draws_from_no_global_generator(self) -> None:
-        import random
-
         random.seed(5)
         state = random.getstate()
-        simulate(cb.scenarios.counter, seed=3)
+        cb.simulate(cb.scenarios.counter, seed=3)
         assert random.getstate() == state
 
 
@@ -191,71 +169,71 @@ class TestAToken:
     def test_replays_exactly(self, policy: Any, replicas: int) -> None:
         options: Any = {"policy": policy, "world": cb.World(replicas=replicas)}
         for seed in range(10):
-            made = simulate(cb.scenarios.counter(agents=3), seed=seed, **options)
-            again = simulate(cb.scenarios.counter(agents=3), replay=made.token, **options)
+            made = cb.simulate(cb.scenarios.counter(agents=3), seed=seed, **options)
+            again = cb.simulate(cb.scenarios.counter(agents=3), replay=made.token, **options)
             assert str(again.history) == str(made.history)
             assert (again.token, again.state, again.log) == (made.token, made.state, made.log)
             assert again.seed is None
 
     def test_stands_for_the_list_of_its_numbers(self) -> None:
-        made = simulate(cb.scenarios.counter(agents=4), seed=9)
-        again = simulate(cb.scenarios.counter(agents=4), replay=made.choices.numbers)
+        made = cb.simulate(cb.scenarios.counter(agents=4), seed=9)
+        again = cb.simulate(cb.scenarios.counter(agents=4), replay=made.choices.numbers)
         assert (again.token, str(again.history)) == (made.token, str(made.history))
 
     def test_of_another_program_is_refused_and_says_why(self) -> None:
-        made = simulate(cb.scenarios.counter(agents=3), seed=1)
+        made = cb.simulate(cb.scenarios.counter(agents=3), seed=1)
         for other in (cb.scenarios.counter(agents=2), cb.scenarios.counter(agents=3, increments=2), cb.scenarios.research_crew):
             with pytest.raises(ReplayError) as caught:
-                simulate(other, replay=made.token)
+                cb.simulate(other, replay=made.token)
             assert f"the token {made.token} is of another program: replaying it gave cb1-" in str(caught.value)
             assert "use the same agents, policy, given values and world" in str(caught.value)
 
     def test_of_the_same_shape_with_other_names_is_refused(self) -> None:
-        made = simulate({"web": counter, "docs": counter}, seed=1)
+        made = cb.simulate({"web": counter, "docs": counter}, seed=1)
         assert len(made.choices) > 0
         with pytest.raises(ReplayError, match="of another program"):
-            simulate({"web": counter, "synth": counter}, replay=made.token)
+            cb.simulate({"web": counter, "synth": counter}, replay=made.token)
 
     def test_of_another_policy_is_refused(self) -> None:
-        made = simulate(counter, counter, policy=cb.LastWriterWins(), seed=1)
+        made = cb.simulate(counter, counter, policy=cb.LastWriterWins(), seed=1)
         with pytest.raises(ReplayError, match="of another program"):
-            simulate(counter, counter, policy=cb.Optimistic(), replay=made.token)
+            cb.simulate(counter, counter, policy=cb.Optimistic(), replay=made.token)
 
     @pytest.mark.parametrize("token", ["", "cb1", "cb1-1-2", "cb2-0-0-0", "cb1-ä-0-0", "seed 7", "cb1-0-0-0-0"])
     def test_that_is_none_is_refused(self, token: str) -> None:
         with pytest.raises(ReplayError, match="is not a replay token"):
-            simulate(counter, counter, replay=token)
+            cb.simulate(counter, counter, replay=token)
 
     def test_that_was_tampered_with_is_refused(self) -> None:
-        made = simulate(counter, counter, seed=1)
+        made = cb.simulate(counter, counter, seed=1)
         tag, packed, count, checksum = made.token.split("-")
         wrong = [to_text(from_text(packed) ^ 1), to_text(from_text(count) + 1), to_text(from_text(checksum) + 1)]
         for place, part in enumerate(wrong, 1):
             parts = [tag, packed, count, checksum]
             parts[place] = part
             with pytest.raises(ReplayError):
-                simulate(counter, counter, replay="-".join(parts))
+                cb.simulate(counter, counter, replay="-".join(parts))
 
     def test_of_a_small_case_is_short(self) -> None:
-        assert max(len(simulate(cb.scenarios.counter(agents=3), seed=seed).token) for seed in range(50)) <= 40
+        assert max(len(cb.simulate(cb.scenarios.counter(agents=3), seed=seed).token) for seed in range(50)) <= 40
 
     def test_is_printed_with_the_run(self) -> None:
-        made = simulate(counter, counter, seed=1)
+        made = cb.simulate(counter, counter, seed=1)
         assert f"replay={made.token!r}" in str(made)
 
 
 class TestAListOfNumbers:
     def test_that_is_too_long_is_refused(self) -> None:
-        made = simulate(counter, counter, seed=1)
+        made = cb.simulate(counter, counter, seed=1)
         numbers = [*made.choices.numbers, 0]
         with pytest.raises(ReplayError, match=f"holds {len(numbers)} choices, but the run came to its end after"):
-            simulate(counter, counter, replay=numbers)
+            cb.simulate(counter, counter, replay=numbers)
 
     def test_that_chooses_what_there_is_not_is_refused(self) -> None:
         with pytest.raises(ReplayError, match="choice 0 is 2, but there were 2 alternatives"):
-            simulate(counter, counter, replay=[2])
+            cb.simulate(counter, counter, replay=[2])
         with pytest.raises(ReplayError, match="choice 0 is -1"):
-            simulate(counter, counter, replay=[-1])
+            cb.simulate(counter, counter, replay=[-1])
 
 
 class _Thing:
@@ -266,7 +244,7 @@ class _Thing:
 @given(st.lists(st.tuples(st.integers(1, 7), st.randoms(use_true_random=False)), max_size=40))
 def test_a_token_packs_any_list_of_choices(wheels: list[tuple[int, Any]]) -> None:
     sizes = [size for size, _ in wheels]
-    numbers = iter([random.randrange(size) for size, random in wheels if size > 1])
+    numbers = iter([dice.randrange(size) for size, dice in wheels if size > 1])
     choices = Choices(lambda alternatives: next(numbers))
     things = [[_Thing(f"{place}.{each}") for each in range(size)] for place, size in enumerate(sizes)]
     chosen = [choices.choose(each).label for each in things]

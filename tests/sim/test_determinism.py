@@ -58,6 +58,7 @@ def test_another_hash_seed_changes_nothing(traces: str) -> None:
     assert output(sys.executable, str(TRACES), hash_seed=12345) == traces
 
 
+@pytest.mark.slow
 def test_every_python_of_the_machine_gives_the_same_bytes(traces: str) -> None:
     pythons = other_pythons()
     if not pythons:

@@ -170,6 +170,35 @@ class TestADecorator:
         assert any("deleted it without having seen that" in str(verdict) for verdict in found)
         assert any(verdict.holds for verdict in found)
 
+    def test_whose_agent_writes_twice_after_one_look_is_not_its_own_victim(self) -> None:
+        async def agent(me: cb.AgentMemory) -> None:
+            await me.value("shared/x")
+            await me.shared.write("x", "once")
+            await me.shared.write("x", "twice")
+
+        verdict = cb.no_lost_updates(cb.simulate(agent, store=Passing, given={"shared/x": "old"}))
+        assert verdict.holds is True
+
+    def test_that_commits_several_writes_at_once_has_each_recorded(self) -> None:
+        class Batching(Passing):
+            async def set(self, key: str, value: str, metadata: Mapping[str, Any] | None = None) -> None:
+                gone = cb.Write(key, None)
+                await self.inner.commit(gone, cb.Write(key, value, metadata), cb.Write(f"{key}-copy", value, metadata))
+
+        async def agent(me: cb.AgentMemory) -> None:
+            await me.shared.write("x", "new")
+            await me.shared.write("x", "newer")
+
+        made = cb.simulate(agent, store=Batching)
+        assert [(op.kind, op.key, op.value, op.made) for op in made.history] == [
+            ("write", "shared/x", "new", 1),  # there was nothing to delete
+            ("write", "shared/x-copy", "new", 1),
+            ("delete", "shared/x", None, 2),
+            ("write", "shared/x", "newer", 3),
+            ("write", "shared/x-copy", "newer", 2),
+        ]
+        assert [event.key for event in made.log] == [op.key for op in made.history]
+
     def test_may_keep_what_it_decorates_in_a_slot_or_deep_down(self) -> None:
         for store in (Slotted, lambda base: Passing(Passing(Slotted(base)))):
             made = cb.simulate({"web": counter}, store=store, policy=cb.LastWriterWins(), given={"shared/count": 0})
@@ -272,7 +301,7 @@ class TestAStoreOfAnotherMake:
         async def nothing(me: cb.AgentMemory) -> None:
             return None
 
-        with pytest.raises(SimulationError, match="the store waits for Event.wait, which nobody will end"):
+        with pytest.raises(SimulationError, match=r"the store waits for Event\.wait, which nobody will end"):
             cb.simulate(nothing, store=Hangs)
 
     def test_warns_once_of_what_it_cannot_do(self) -> None:
@@ -332,7 +361,7 @@ class TestAStoreThatReachesOutside:
         assert path.read_bytes() == before
 
     def test_a_built_in_store_in_memory_is_refused_too_since_the_simulation_has_its_own(self) -> None:
-        with pytest.raises(SimulationError, match="InMemoryStore cannot run under the simulator.* leave store= out"):
+        with pytest.raises(SimulationError, match=r"InMemoryStore cannot run under the simulator.* leave store= out"):
             cb.simulate(counter, store=cb.InMemoryStore)
 
     def test_a_store_and_several_replicas_exclude_each_other(self) -> None:

@@ -1,4 +1,4 @@
-"""An agent that raises, a deadlock and an endless loop each end in a result that names the agent, its line and what it waits for."""
+"""An agent that raises, a deadlock, an endless loop: each result names the agent, its line and what it waits for."""
 
 from __future__ import annotations
 
@@ -277,27 +277,31 @@ class TestAnEndlessLoop:
     @pytest.mark.parametrize("seed", range(5))
     def test_of_sleeps_names_the_one_who_sleeps_not_the_one_who_worked(self, seed: int) -> None:
         async def sleeps(me: cb.AgentMemory) -> None:
-            while True:
+            while True:  # noqa: ASYNC110
                 await asyncio.sleep(60)
 
         async def works(me: cb.AgentMemory) -> None:
             await me.think(seconds=90)
             await me.write("done", True)
 
-        made = cb.simulate(sleeps, works, max_operations=50, seed=seed)
+        async def waits(me: cb.AgentMemory) -> None:
+            await asyncio.Event().wait()
+
+        made = cb.simulate(sleeps, works, waits, max_operations=50, seed=seed)
         assert made.outcome == "endless"
         assert str(only_trouble(made)).startswith("sleeps never ends")
-        assert only_trouble(made).source == "await asyncio.sleep(60)"
+        assert only_trouble(made).source.startswith("await asyncio.sleep(60)")
         assert made.results == {"works": None}
 
     def test_that_touches_nothing_names_the_agent_and_the_line(self) -> None:
         async def spins(me: cb.AgentMemory) -> None:
-            while True:
+            while True:  # noqa: ASYNC110
                 await asyncio.sleep(0)
 
         made = cb.simulate(fine, spins, max_steps=1000)
         assert made.outcome == "endless"
-        assert (only_trouble(made).agent, only_trouble(made).source) == ("spins", "await asyncio.sleep(0)")
+        assert only_trouble(made).agent == "spins"
+        assert only_trouble(made).source.startswith("await asyncio.sleep(0)")
 
     def test_in_a_task_of_an_agent_that_has_ended_names_whoever_is_left(self) -> None:
         async def starts(me: cb.AgentMemory) -> None:

@@ -86,7 +86,16 @@ def told(made: cb.Run) -> str:
     boards = {name: [(e.key, repr(e.value), e.version) for e in page] for name, page in made.boards.items()}
     verdict = cb.no_lost_updates(made) if made.ok else None
     return "\n".join(
-        [str(made.history), repr(operations), repr(made.state), repr(boards), repr(errors), made.token, made.outcome, str(verdict)]
+        [
+            str(made.history),
+            repr(operations),
+            repr(made.state),
+            repr(boards),
+            repr(errors),
+            made.token,
+            made.outcome,
+            str(verdict),
+        ]
     )
 
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.helpers import SHARED, everything, python, run
 
 from commonboard import FileStore, LogicalClock, MemoryEntry, SharedMemory, Write

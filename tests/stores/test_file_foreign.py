@@ -373,3 +373,15 @@ def test_entries_of_another_program_are_values_like_any_other(path: Path) -> Non
         assert [e.operation for e in await memory.log()] == ["insert", "import", "replace"]
 
     run(main())
+
+
+def test_a_reader_counts_from_0_where_no_version_is_known_and_the_writer_above_all(path: Path) -> None:
+    async def main() -> None:
+        (await filled(path)).close()
+        edit(path, their_edit, keep_block=False)
+        reader = FileStore(path, readonly=True)
+        assert [entry.version for entry in await reader.list()] == [1, 1, 1]
+        writer = FileStore(path, clock=lambda: datetime(2026, 12, 24, tzinfo=UTC))
+        assert await everything(reader) == await everything(writer)
+
+    run(main())

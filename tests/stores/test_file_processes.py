@@ -222,36 +222,46 @@ def test_a_forked_child_does_not_think_that_it_owns_the_file(path: Path) -> None
 
 # --- crashes ---
 
-WRITE = """
-import asyncio, sys
+# One process forks the writers, so that Python starts once and not thirty times.
+WRITERS = """
+import asyncio, os, sys
 from commonboard import FileStore
 
-async def main():
-    store = FileStore(sys.argv[1])
+async def write(path):
+    store = FileStore(path)
     number = (await store.list()).position
     while True:
         number += 1
         await store.set(f"key {number % 5}", str(number) + "x" * 2000, {"n": number})
         print(number, flush=True)
 
-asyncio.run(main())
+for line in sys.stdin:
+    pid = os.fork()
+    if pid == 0:
+        asyncio.run(write(sys.argv[1]))
+    os.waitpid(pid, 0)
+    print("dead", flush=True)
 """
 
 
 @ONLY_POSIX
 def test_what_was_acknowledged_outlives_kill_9_at_any_moment(path: Path) -> None:
     moments = random.Random(20261130)
-    for _ in range(30):
-        child = python(WRITE, path)
-        assert child.stdout is not None
-        first = child.stdout.readline()
-        assert first, child.communicate()
+    writers = python(WRITERS, path)
+    assert writers.stdin is not None
+    assert writers.stdout is not None
+    acknowledged = 0
+    for _ in range(40):
+        writers.stdin.write("begin\n")
+        writers.stdin.flush()
+        first = writers.stdout.readline()
+        assert int(first) > acknowledged, writers.communicate()
         time.sleep(moments.random() * 0.02)
-        child.send_signal(signal.SIGKILL)
-        rest, err = child.communicate()
-        assert err == ""
-        acknowledged = int((rest.split() or [first])[-1])
+        os.kill(int(Path(f"{path}.lock").read_text()), signal.SIGKILL)
+        told = [first, *iter(writers.stdout.readline, "dead\n")]
+        acknowledged = int(told[-1])
         run(_holds_all(path, acknowledged))
+    ended(writers)
 
 
 async def _holds_all(path: Path, acknowledged: int) -> None:

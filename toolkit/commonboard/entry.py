@@ -8,9 +8,10 @@ nothing aliases what is stored; events are tuples, because the log that hands th
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
 from commonboard.errors import InvalidKeyError
@@ -224,9 +225,8 @@ class LogicalClock:
         return now
 
 
-def utc_now() -> datetime:
-    """The wall clock, in UTC: what a store uses unless it is given another `clock=`."""
-    return datetime.now(UTC)
+utc_now: Final[Callable[[], datetime]] = partial(datetime.now, UTC)
+"""The wall clock, in UTC: what a store uses unless it is given another `clock=`."""
 
 
 def check_text(text: Any, what: str) -> None:
@@ -252,6 +252,8 @@ def check_text(text: Any, what: str) -> None:
 
 def check_key(key: Any) -> None:
     """Refuse what cannot be a key: anything but non-empty text without NUL and without lone surrogates."""
+    if type(key) is str and key.isascii() and "\0" not in key and key:
+        return
     check_text(key, "the key")
     if not key:
         raise InvalidKeyError("the key is empty; a key is text such as 'shared/open_questions'")

@@ -27,7 +27,9 @@ def check_agent_name(name: Any) -> None:
     if not isinstance(name, str) or not name:
         raise NameNotAllowedError(f"an agent's name is non-empty text such as 'web', not {name!r}")
     if "/" in name:
-        raise NameNotAllowedError(f"an agent's name cannot hold a '/', which separates it from its keys: {name!r}; use '-' instead")
+        raise NameNotAllowedError(
+            f"an agent's name cannot hold a '/', which separates it from its keys: {name!r}; use '-' instead"
+        )
     if name == SHARED or name in RESERVED:
         raise NameNotAllowedError(f"{name!r} is the name of a reserved namespace; give the agent another name")
 
@@ -103,7 +105,14 @@ class Namespace:
         return f"{self._name}/{key}"
 
     async def write(
-        self, key: str, value: Any, *, schema: Any = None, reason: str | None = None, metadata: Any = None, expect: Expectation = ANY
+        self,
+        key: str,
+        value: Any,
+        *,
+        schema: Any = None,
+        reason: str | None = None,
+        metadata: Any = None,
+        expect: Expectation = ANY,
     ) -> MemoryEntry:
         """Overwrite, blindly unless `expect` says otherwise. A policy never touches it.
 
@@ -123,7 +132,14 @@ class Namespace:
             SchemaError, UnstorableValueError: the value cannot be stored. Nothing was written.
         """
         return await self._memory._write(
-            self._actor, self.key(key), value, schema=schema, reason=reason, metadata=metadata, expect=expect, sightings=self._sightings
+            self._actor,
+            self.key(key),
+            value,
+            schema=schema,
+            reason=reason,
+            metadata=metadata,
+            expect=expect,
+            sightings=self._sightings,
         )
 
     async def write_expiring(self, key: str, value: Any, ttl_turns: int, *, reason: str | None = None) -> MemoryEntry:
@@ -136,7 +152,9 @@ class Namespace:
             self._actor, self.key(key), value, reason=reason, ttl_turns=ttl_turns, expires=True, sightings=self._sightings
         )
 
-    async def update(self, key: str, change: Callable[[Any], Any], policy: Any = None, *, schema: Any = None, reason: str | None = None) -> MemoryEntry | None:
+    async def update(
+        self, key: str, change: Callable[[Any], Any], policy: Any = None, *, schema: Any = None, reason: str | None = None
+    ) -> MemoryEntry | None:
         """Read, change, write: under the policy of the call, else of the memory.
 
         Args:
@@ -154,7 +172,14 @@ class Namespace:
             CapabilityError: the store cannot carry the policy.
         """
         return await self._memory._update(
-            self._actor, self.key(key), change, policy, schema=schema, reason=reason, sightings=self._sightings, replica=self._replica
+            self._actor,
+            self.key(key),
+            change,
+            policy,
+            schema=schema,
+            reason=reason,
+            sightings=self._sightings,
+            replica=self._replica,
         )
 
     async def append(self, key: str, item: Any, *, reason: str | None = None) -> MemoryEntry:

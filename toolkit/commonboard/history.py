@@ -39,6 +39,7 @@ class Operation:
         source: for a merge, the replica that the arriving value came from.
         dot: the name of the write among replicas, such as `replica-1:3`.
         dropped: for a merge, the dots of the writes that its result leaves out, though nobody had seen them.
+        live: for a merge that changed what is shown, the dots of the writes that are in what is shown now.
         note: what a merge came to, or what a thought cost.
         reason: why, as the writer said.
         tokens: what a thought cost.
@@ -63,6 +64,7 @@ class Operation:
     source: str | None = None
     dot: str | None = None
     dropped: tuple[str, ...] = ()
+    live: tuple[str, ...] = ()
     note: str = ""
     reason: str | None = None
     tokens: int = 0

@@ -45,7 +45,7 @@ async def update_part(port: Port, key: str, change: Callable[[Any], Any], policy
             "delete the key first, or use a built-in store"
         )
     entries = await parts_of(port, key)
-    base = _merged(entries) if entries else policy.lift(None, "none")
+    base = policy.lift(_merged(entries) if entries else None, None)
     handed = policy.begin(base, replica)
     returned = change(handed)
     value = policy.finish(handed, await returned if inspect.isawaitable(returned) else returned)

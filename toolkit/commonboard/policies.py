@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from random import Random
 from typing import Any, ClassVar, Final, Literal
 
@@ -105,8 +106,8 @@ class ConflictPolicy:
         """Seconds that this actor waits before attempt number `attempt` (2, 3, …)."""
         return 0.0
 
-    def lift(self, value: Any, origin: str) -> Any:
-        """A stored value as this policy works on it; `origin` names the version, the same for everybody who reads it."""
+    def lift(self, value: Any, text: str | None) -> Any:
+        """A stored value, and its text, as this policy works on it; `None` where nothing is stored."""
         return value
 
     def begin(self, value: Any, replica: str) -> Any:
@@ -117,7 +118,8 @@ class ConflictPolicy:
         """What is to be written, given what the change was handed and what it returned."""
         if returned is None:
             raise UnstorableValueError(
-                "the change returned None; it must return the new value (to store null use write(), to remove the key use delete())"
+                "the change returned None; it must return the new value "
+                "(to store null use write(), to remove the key use delete())"
             )
         try:
             return copy_json(returned)
@@ -203,7 +205,9 @@ class Merge(ConflictPolicy):
     def __init__(self, crdt: type[Any]) -> None:
         lacking = [name for name in ("merge", "bind", "become", "to_json", "from_json") if not hasattr(crdt, name)]
         if not isinstance(crdt, type) or lacking:
-            raise PolicyError(f"Merge takes a CRDT class such as cb.ORSet; {crdt!r} lacks {', '.join(lacking) or 'being a class'}")
+            raise PolicyError(
+                f"Merge takes a CRDT class such as cb.ORSet; {crdt!r} lacks {', '.join(lacking) or 'being a class'}"
+            )
         self.crdt = crdt
 
     @property
@@ -213,11 +217,11 @@ class Merge(ConflictPolicy):
     def __repr__(self) -> str:
         return self.name
 
-    def lift(self, value: Any, origin: str) -> Any:
-        """A plain value becomes a CRDT under an id made from its origin, so that two who lift it get equal states."""
+    def lift(self, value: Any, text: str | None) -> Any:
+        """A plain value becomes a CRDT under an id made from its text, so that whoever lifts it gets the same state."""
         if isinstance(value, self.crdt):
             return value
-        empty = self.crdt(f"plain~{origin}")
+        empty = self.crdt(f"plain~{sha256((text or '').encode()).hexdigest()[:12]}")
         return empty if value is None else empty.become(value)
 
     def begin(self, value: Any, replica: str) -> Any:

@@ -11,7 +11,6 @@ import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
-from zlib import crc32
 
 from commonboard.entry import ANY, MemoryEntry, Reading
 from commonboard.errors import CapabilityError, ConflictError, NotAdmittedError
@@ -26,7 +25,8 @@ Change = Callable[[Any], Any]
 class Update:
     """One call of `update`, with all it needs to know.
 
-    `look()` reads the key; `commit(value, expect, saw)` writes it and gives the entry; `visible(entry)` decodes an entry, or hides it.
+    `look()` reads the key; `commit(value, expect, saw)` writes it and gives the entry; `visible(entry)` decodes an entry, or
+    hides it.
     """
 
     port: Port
@@ -66,7 +66,7 @@ class Update:
                 attempt += 1
                 reading = Reading(refusal.found, refusal.found_version)
                 theirs = self._version(reading) or Version(
-                    self.policy.lift(None, ""), reading.version, None, reading.version or 0
+                    self.policy.lift(None, None), reading.version, None, reading.version or 0
                 )
                 mine.stamp = theirs.stamp + 1  # on one store, whoever waits comes after whoever is there
                 answer = await ask(self.policy, base, mine, theirs)
@@ -83,7 +83,7 @@ class Update:
                 value, base = answer.value, theirs  # type: ignore[union-attr]
 
     async def _changed(self, base: Version | None) -> Any:
-        handed = self.policy.begin(base.value if base else self.policy.lift(None, "none"), self.replica)
+        handed = self.policy.begin(base.value if base else self.policy.lift(None, None), self.replica)
         returned = self.change(handed)
         return self.policy.finish(handed, await returned if inspect.isawaitable(returned) else returned)
 
@@ -91,9 +91,7 @@ class Update:
         entry = self.visible(reading.entry)
         if entry is None or reading.entry is None:
             return None
-        # Where the store keeps no versions, the text itself says which value it was.
-        version = reading.version if reading.version is not None else f"text-{crc32(str(reading.entry.value).encode()):08x}"
-        return Version(self.policy.lift(entry.value, str(version)), reading.version, entry.actor, reading.version or 0)
+        return Version(self.policy.lift(entry.value, reading.entry.value), reading.version, entry.actor, reading.version or 0)
 
     def _admit(self, base: Version | None, mine: Version) -> None:
         refusal = admitted(self.policy, base, mine)

@@ -68,7 +68,7 @@ def encode(value: Any) -> tuple[str, dict[str, str]]:
     (('plain', {}), ('{"a":[true,null],"b":1}', {'sharedMemoryValueEncoding': 'json'}))
 
     Raises:
-        UnstorableValueError: if the value would not read back equal (NaN, a set, bytes, a date, a tuple, a key that is not text …).
+        UnstorableValueError: if the value would not read back equal: NaN, a set, bytes, a date, a tuple, a key that is no text …
     """
     if isinstance(value, str):
         _check(value, "<root>", [])
@@ -168,12 +168,22 @@ def check_metadata(metadata: Any) -> dict[str, Any]:
     """
     if metadata is None:
         return {}
+    if type(metadata) is dict and _is_flat(metadata):
+        return metadata.copy()
     if not isinstance(metadata, Mapping):
         raise UnstorableValueError(f"metadata must be a mapping of text to JSON values, not {type(metadata).__name__}")
     plain = dict(metadata)
     if plain:
         _check(plain, "metadata", [])
     return {key: copy_json(item) for key, item in plain.items()}
+
+
+def _is_flat(metadata: dict[Any, Any]) -> bool:
+    """Whether there is nothing in it but plain texts, as nearly always: then there is nothing to look for in them."""
+    for name, fact in metadata.items():
+        if type(fact) is not str or type(name) is not str or not fact.isascii() or not name.isascii():
+            return False
+    return True
 
 
 def _schema_error(error: Any, schema: Any, where: str) -> SchemaError:
@@ -219,7 +229,9 @@ def _check(value: Any, path: str, above: list[int]) -> None:
                 _check(item, f"{path}.{key}", above)
         above.pop()
     else:
-        raise UnstorableValueError(f"value at {path} is a {type(value).__name__}, which would not read back equal; {_advice(value)}")
+        raise UnstorableValueError(
+            f"value at {path} is a {type(value).__name__}, which would not read back equal; {_advice(value)}"
+        )
 
 
 def _check_key_text(key: str, path: str) -> None:

@@ -104,7 +104,7 @@ def _lost(op: Operation, look: Operation | None, victims: list[Operation], who: 
     made = f"version{'s' if len(victims) > 1 else ''} {_listed([str(victim.made) for victim in victims])}"
     did = "deleted it" if op.kind == "delete" else f"wrote version {op.made}"
     lost = f"{who}'s delete" if victims[-1].text is None else f"what {who} wrote"
-    sentence = f"{op.agent} {saw}; {who} then made {made}; {op.agent} {did} without having seen that, so {lost} is lost"
+    sentence = f"{op.agent} {saw}; {who} then made {made}; {op.agent} {did} without having seen that, so {lost} is lost."
     return Finding("lost update", sentence, (*([look] if look is not None else []), *victims, op))
 
 
@@ -113,7 +113,7 @@ def _superseded(op: Operation, made: _Made) -> Finding | None:
     if op.saw is not None or victim is None or victim.agent in (op.agent, GIVEN) or victim.kind == "merge":
         return None
     did = "deleted" if op.kind == "delete" else "replaced"
-    sentence = f"{op.agent} {did} version {op.replaced} of {op.key} by {victim.agent} without ever having looked at the key"
+    sentence = f"{op.agent} {did} version {op.replaced} of {op.key} by {victim.agent} without ever having looked at the key."
     return Finding("superseded", sentence, (victim, op))
 
 
@@ -129,7 +129,7 @@ def _dropped(history: History) -> list[Finding]:
             lost = writes[dot]
             sentence = (
                 f"{lost.agent} wrote {lost.key} on {lost.replica} while another wrote it elsewhere; when the two met on "
-                f"{op.replica}, the policy {op.note.partition(';')[0]}, so what {lost.agent} wrote is lost"
+                f"{op.replica}, the policy {op.note.partition(';')[0]}, so what {lost.agent} wrote is lost."
             )
             findings.append(Finding("lost update", sentence, (lost, op)))
     return findings

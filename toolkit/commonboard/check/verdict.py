@@ -105,7 +105,7 @@ class Violation(Verdict):
     @property
     def sentence(self) -> str:
         count = len(self.findings)
-        return f"{self.check} is violated in {self.scope}: {count} finding{'s' if count != 1 else ''}"
+        return f"{_upper(self.check)}: violated in {self.scope}, {count} finding{'s' if count != 1 else ''}"
 
     __repr__ = Verdict.__str__
 
@@ -118,7 +118,7 @@ class Holds(Verdict):
 
     @property
     def sentence(self) -> str:
-        return f"{self.check} holds in {self.scope}; this says nothing about other orders"
+        return f"{_upper(self.check)}: this holds in {self.scope}, which says nothing about other orders"
 
     __repr__ = Verdict.__str__
 
@@ -131,6 +131,10 @@ class Unknown(Verdict):
 
     @property
     def sentence(self) -> str:
-        return f"{self.check} could not be judged in {self.scope}: {self.why}"
+        return f"{_upper(self.check)}: nobody can tell in {self.scope}, because {self.why}"
 
     __repr__ = Verdict.__str__
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]

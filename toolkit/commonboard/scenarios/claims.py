@@ -38,4 +38,5 @@ def claim_the_task(agents: int = 2, seconds: float = 60) -> Scenario:
         agents=dict.fromkeys(names, claim),
         intents=names,
         kept=kept,
+        by=str,
     )

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from commonboard.crdt import ORSet
 from commonboard.handle import AgentMemory
-from commonboard.sim.scenario import Scenario, State, scenario
+from commonboard.history import GIVEN
+from commonboard.sim.scenario import Scenario, State, Whose, scenario
 
 GIVEN_NOTES = ("churn is up", "churn is up", "support is slow")
 
@@ -47,6 +49,8 @@ def consolidation(seconds: float = 120, notes: tuple[str, ...] = ("prices rose i
     def kept(state: State, intent: Any) -> bool:
         return intent in (state.get("shared/notes") or [])
 
+    whose: dict[str, Whose] = {note: (("web", "docs")[place % 2], place // 2 + 1) for place, note in enumerate(notes)}
+
     return Scenario(
         name="consolidation",
         story=f"The lead reads the notes, thinks for {seconds:g} s and writes its tidy version, while others add notes.",
@@ -58,4 +62,6 @@ def consolidation(seconds: float = 120, notes: tuple[str, ...] = ("prices rose i
         given={"shared/notes": list(GIVEN_NOTES)},
         intents=(*notes, *dict.fromkeys(GIVEN_NOTES)),
         kept=kept,
+        by=lambda note: whose.get(note, GIVEN),
+        crdt=ORSet,
     )

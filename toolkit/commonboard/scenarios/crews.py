@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from commonboard.crdt import ORSet
 from commonboard.handle import AgentMemory
 from commonboard.sim.scenario import Scenario, State, scenario
 
@@ -58,4 +59,6 @@ def research_crew(seconds: float = 30, given: tuple[str, ...] = ("Why is churn u
         given={"shared/open_questions": list(given)},
         intents=(WEB_ASKS, DOCS_ASKS),
         kept=kept,
+        by={WEB_ASKS: "web", DOCS_ASKS: "docs"}.get,
+        crdt=ORSet,
     )

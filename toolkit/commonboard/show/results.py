@@ -9,13 +9,14 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from commonboard.check import Verdict, no_lost_updates
+from commonboard.crdt.reports import LawReport
 from commonboard.history import Operation
 from commonboard.show.frames import frame, table
 from commonboard.show.measure import escape
 from commonboard.show.picture import Picture
 from commonboard.show.spacetime import spacetime
 from commonboard.show.story import seconds
-from commonboard.show.tables import html
+from commonboard.show.tables import Table, Td, fact_cell, html, tabled, value_cell
 from commonboard.sim import Run
 
 if TYPE_CHECKING:
@@ -78,6 +79,15 @@ def _(verdict: Verdict) -> str:
     if verdict.token and verdict.findings:
         lines.append(f"<p>{_replay(verdict.token)}</p>")
     return "".join(lines)
+
+
+@tabled.register(LawReport)
+def _(report: LawReport) -> Table:
+    words = {True: "holds", False: "fails", None: "not settled"}
+    rows = [[Td(row.law), Td(words[row.holds]), value_cell(row.checked), fact_cell(row.counterexample)] for row in report]
+    return Table(
+        f"The laws of merging, tried on {report.bound}", ["law", "verdict", "cases tried", "smallest counterexample"], rows
+    )
 
 
 def _listed(things: Sequence[object], kind: str = "ul") -> str:

@@ -1,7 +1,7 @@
 """Results as tables: HTML that stays readable where nobody has run the notebook, and text for a terminal.
 
 JupyterLab takes styles, scripts and `<svg>` out of what a reader has not run, so a table says everything by plain elements: a
-caption, scopes, `<mark>` and the word *changed*. `html` and `tabled` dispatch on the type; `.register(Class)` teaches them another.
+caption, scopes, `<mark>` and the word *changed*. `html` and `tabled` dispatch on the type; `.register(Class)` teaches another.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from functools import singledispatch
 from typing import Any
 
 from commonboard.entry import Log, Page
-from commonboard.history import Cell as BoardCell
-from commonboard.history import History
-from commonboard.show.brief import NOTHING, brief, full, plain
-from commonboard.show.brief import text as told
+from commonboard.history import Cell as BoardCell, History
+from commonboard.show.brief import NOTHING, brief, full, plain, text as told
 from commonboard.show.frames import NoTableError, entry_value, event_value, field_names, operation_value
-from commonboard.show.measure import cells, escape
+from commonboard.show.measure import cells, escape, one_line, shorten
 from commonboard.show.spacetime import spacetime
 from commonboard.show.story import seconds
 
@@ -98,7 +96,7 @@ def tabled(obj: Any) -> Table:
         names = field_names(obj)
         kind = "" if type(obj) in (list, tuple) else f"{type(obj).__name__}: "
         if names:
-            rows = [[value_cell(getattr(item, name)) for name in names] for item in obj]
+            rows = [[fact_cell(getattr(item, name)) for name in names] for item in obj]
             return Table(f"{kind}{_counted(len(obj), 'row')}", names, rows)
     raise NoTableError(
         f"no table is known for a {type(obj).__name__}; give a page, a log, a history or a list of dataclasses, "
@@ -198,6 +196,13 @@ def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Td]]) ->
         body = f'<tr><td colspan="{len(columns)}">nothing</td></tr>'
     named = f'<caption style="text-align:left">{escape(caption)}</caption>'
     return f'<table cellpadding="5">{named}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def fact_cell(fact: Any) -> Td:
+    """A cell for a fact about a value rather than a value: its words as they are."""
+    if isinstance(fact, str):
+        return Td(shorten(one_line(fact), 2 * _LIMIT), fact if len(fact) > 2 * _LIMIT else "")
+    return value_cell(fact)
 
 
 def value_cell(value: Any) -> Td:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from commonboard.errors import AgentError
-from commonboard.handle import check_agent_name
+from commonboard.handle import AgentMemory, check_agent_name
 from commonboard.history import GIVEN
 from commonboard.sim.scenario import Scenario
 
@@ -46,19 +47,33 @@ def _numbered(functions: list[Any]) -> dict[str, Any]:
 
 
 def _check_agent(name: str, fn: Any) -> None:
-    what = ""
     if not callable(fn):
-        what = f"a {type(fn).__name__}"
-    elif inspect.isasyncgenfunction(fn):
-        what = "an async generator (it holds a yield)"
-    elif isinstance(fn, Scenario):
-        what = "a scenario, which is simulated alone"
-    else:
-        try:
-            inspect.signature(fn).bind(None)
-        except TypeError as error:
-            what = f"a function that cannot be called with a handle ({error})"
-        except ValueError:
-            pass  # a built-in without a signature shows at the call
-    if what:
-        raise AgentError(f"the agent {name!r} is {what}; an agent is an async function of its handle: async def {name}(me): …")
+        raise _no_agent(name, f"a {type(fn).__name__}")
+    if inspect.isasyncgenfunction(fn):
+        raise _no_agent(name, "an async generator (it holds a yield)")
+    if isinstance(fn, Scenario):
+        raise _no_agent(name, "a scenario, which is simulated alone")
+
+
+def begun(name: str, fn: Callable[[Any], Any], handle: AgentMemory) -> Coroutine[Any, Any, Any]:
+    """The agent's coroutine.
+
+    Raises:
+        AgentError: it cannot be called with its handle, or is not async.
+    """
+    try:
+        made = fn(handle)
+    except TypeError:
+        with contextlib.suppress(ValueError):  # a built-in may have no signature
+            try:
+                inspect.signature(fn).bind(handle)
+            except TypeError as error:
+                raise _no_agent(name, f"a function that cannot be called with a handle ({error})") from None
+        raise
+    if not inspect.iscoroutine(made):
+        raise _no_agent(name, f"not async (calling it gave a {type(made).__name__})")
+    return made
+
+
+def _no_agent(name: str, what: str) -> AgentError:
+    return AgentError(f"the agent {name!r} is {what}; an agent is an async function of its handle: async def {name}(me): …")

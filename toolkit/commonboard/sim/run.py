@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from commonboard.entry import Log, MemoryEntry, Page, Viewable, Write
-from commonboard.errors import AgentError, SimulationError
+from commonboard.errors import SimulationError
 from commonboard.history import GIVEN, History
-from commonboard.memory import SharedMemory
 from commonboard.policies import ConflictPolicy, Optimistic, as_policy
 from commonboard.sim.choices import Choices, Listed, Replay, seeded
-from commonboard.sim.crew import named_agents
+from commonboard.sim.crew import begun, named_agents
 from commonboard.sim.foreign import Gate, made_store
 from commonboard.sim.loop import AGENT, Endless, SimLoop, Stepping
+from commonboard.sim.memory import SimMemory, UpdateCall
 from commonboard.sim.scenario import Scenario
 from commonboard.sim.store import Recorder, SimStore, Waiting
 from commonboard.sim.trouble import Trouble, died, stuck
-from commonboard.sim.world import Message, Network, Replica, World
+from commonboard.sim.world import Message, Network, Replica, Sibling, World
 from commonboard.values import MARKERS, decoded, encode, plain
 
 Given = Mapping[str, Any] | Iterable[MemoryEntry]
@@ -48,6 +47,8 @@ class Run(Viewable):
         tokens: tokens that the agents spent thinking.
         retries: writes that were refused because something had changed.
         unresolved: keys that still have more than one value, on the replica with the most.
+        siblings: all values of each key on the first replica, the one that is shown last; empty where there is one store.
+        calls: every call of `update`, with what came of it.
         scenario: the scenario that ran, if it was one.
     """
 
@@ -67,6 +68,8 @@ class Run(Viewable):
     tokens: int = 0
     retries: int = 0
     unresolved: int = 0
+    siblings: dict[str, list[Sibling]] = field(default_factory=dict)
+    calls: list[UpdateCall] = field(default_factory=list)
     scenario: Scenario | None = None
 
     @property
@@ -178,24 +181,6 @@ def simulate(
     return run
 
 
-class SimMemory(SharedMemory):
-    """The memory of a simulation: thinking takes virtual time."""
-
-    def __init__(self, recorder: Recorder, store: Any, policy: ConflictPolicy, turn: int) -> None:
-        super().__init__(store, policy=policy, turn=turn, incarnation="1")
-        self._recorder = recorder
-
-    async def _think(self, actor: str, seconds: float, tokens: int) -> None:
-        recorder = self._recorder
-        recorder.check_open()
-        cost = f"{seconds:g} s" + (f", {tokens} tokens" if tokens else "")
-        op = recorder.record((recorder.tick(), recorder.loop.time()), "think", "", agent=actor, note=cost, tokens=tokens)
-        try:
-            await asyncio.sleep(seconds)
-        finally:
-            op.ended_at = recorder.loop.time()
-
-
 @dataclass(frozen=True, slots=True)
 class _TimePasses:
     label: str = "time passes"
@@ -247,7 +232,8 @@ class _Simulation:
         else:
             bases = [SimStore(self._recorder)]
         self._stores = [(base, made_store(store, base, self._recorder)) for base in bases]
-        self._memories = [SimMemory(self._recorder, made, policy, turn) for _, made in self._stores]
+        self._calls: list[UpdateCall] = []
+        self._memories = [SimMemory(self._recorder, made, policy, turn, self._calls) for _, made in self._stores]
         self._given = self._writes(given)
         self._main: dict[str, asyncio.Task[Any]] = {}
 
@@ -273,13 +259,7 @@ class _Simulation:
         coroutines: dict[str, Coroutine[Any, Any, Any]] = {}
         try:
             for place, (name, fn) in enumerate(self._crew.items()):
-                made = fn(self._memories[place % len(self._memories)].agent(name))
-                if not inspect.iscoroutine(made):
-                    raise AgentError(
-                        f"the agent {name!r} is not async: calling it gave a {type(made).__name__}; "
-                        f"write `async def {getattr(fn, '__name__', name)}(me):`"
-                    )
-                coroutines[name] = made
+                coroutines[name] = begun(name, fn, self._memories[place % len(self._memories)].agent(name))
         except BaseException:
             for coroutine in coroutines.values():
                 coroutine.close()
@@ -299,18 +279,19 @@ class _Simulation:
                 if running[0].done():
                     running = [task for task in running if not task.done()] or running[:1]
                 over = running[0].done()
-                possible: list[Any] = [*([] if over else recorder.possible(last)), *messages]
-                if over and not possible:
+                possible: list[Any] = [] if over else recorder.possible(last)
+                if possible or over or loop.next_timer() is None:
+                    possible += messages
+                else:
+                    possible += [*messages, TIME_PASSES]
+                if not possible:
+                    if not over:
+                        ends.outcome = "deadlock"
+                        ends.troubles += [stuck(name, task) for name, task in self._main.items() if not task.done()]
                     return
-                if self._budget <= 0:
+                if self._budget <= 0 and not over:
                     raise Endless(acted)
                 self._budget -= 1
-                if len(possible) == len(messages) and not over and loop.next_timer() is not None:
-                    possible.append(TIME_PASSES)
-                if not possible:
-                    ends.outcome = "deadlock"
-                    ends.troubles += [stuck(name, task) for name, task in self._main.items() if not task.done()]
-                    return
                 chosen = self._choices.choose(possible)
                 if isinstance(chosen, Waiting):
                     last = acted = chosen.agent
@@ -415,4 +396,6 @@ class _Simulation:
             tokens=sum(op.tokens for op in history),
             retries=sum(not op.ok for op in history),
             unresolved=self._network.unresolved(),
+            siblings=self._network.siblings(),
+            calls=self._calls,
         )

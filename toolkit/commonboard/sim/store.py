@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
-from commonboard.entry import ANY, Event, MemoryEntry, Page, Read, Reading, Write
+from commonboard.entry import ANY, Event, MemoryEntry, Page, Read, Reading, Write, check_key
 from commonboard.errors import ConflictError, SimulationError
 from commonboard.handle import Sightings
 from commonboard.history import GIVEN, Kind, Operation
@@ -81,13 +82,15 @@ class Recorder:
         """Wait until this operation is chosen; gives when it was called, as moment and in virtual seconds."""
         self.check_open()
         agent, called = AGENT.get(), (self.tick(), self.loop.time())
-        if agent not in self.waiting:
+        queue = self.waiting.get(agent)
+        if queue is None:
             raise SimulationError(
                 f"{what} {key!r} was called by no agent: a task or a callback in a context of its own must be a copy of the "
                 "agent's (contextvars.copy_context())"
             )
         waiting = Waiting(agent, what, key, self.loop.create_future(), ready)
-        queue = self.waiting[agent] if ready is None else self.watching
+        if ready is not None:
+            queue = self.watching
         queue.append(waiting)
         try:
             await waiting.future
@@ -105,19 +108,12 @@ class Recorder:
         """What the agent that is running saw through `get` and `list`."""
         return self._sightings.setdefault(AGENT.get(), Sightings())
 
-    def record(self, called: tuple[int, float], kind: Kind, key: str, **facts: Any) -> Operation:
-        """Note an operation that has just happened."""
-        op = Operation(
-            len(self.operations),
-            facts.pop("agent", None) or AGENT.get(),
-            kind,
-            key,
-            begin=called[0],
-            end=self.tick(),
-            began_at=called[1],
-            ended_at=self.loop.time(),
-            **facts,
-        )
+    def record(self, called: tuple[int, float], kind: Kind, key: str, agent: str | None = None, **facts: Any) -> Operation:
+        """Note an operation that has just happened, of the agent that is running unless another is named."""
+        self.moment = moment = self.moment + 1
+        op = Operation(len(self.operations), agent or AGENT.get(), kind, key, **facts)
+        op.begin, op.began_at = called
+        op.end, op.ended_at = moment, self.loop.time()
         self.operations.append(op)
         return op
 
@@ -141,14 +137,14 @@ class SimStore(InMemoryStore):
         return reading.entry
 
     async def look(self, key: str) -> Reading:
+        check_key(key)
         called = await self._recorder.chosen("reads", key)
-        reading = await super().look(key)
+        reading = self._board.look(key)
         entry = reading.entry
-        if entry is None:
-            self._record(called, "read", key, saw=reading.version)
-        else:
-            encoding, tag = entry.metadata.get(ENCODING), entry.metadata.get(TYPE)
-            self._record(called, "read", key, text=entry.value, encoding=encoding, type_tag=tag, saw=entry.version)
+        op = self._recorder.record(called, "read", key)
+        op.saw, op.replica = reading.version, self.replica
+        if entry is not None:
+            op.text, op.encoding, op.type_tag = entry.value, entry.metadata.get(ENCODING), entry.metadata.get(TYPE)
         return reading
 
     async def set(self, key: str, value: str, metadata: Mapping[str, Any] | None = None) -> None:
@@ -175,20 +171,21 @@ class SimStore(InMemoryStore):
         return done
 
     async def commit(self, *writes: Write, reads: Iterable[Read] = ()) -> list[Event]:
-        kinds = [_kind(write) for write in writes]
-        keys = " ".join(write.key for write in writes)
-        called = await self._recorder.chosen(" ".join(f"{kind}s" for kind in kinds), keys)
+        called = await self._recorder.chosen(" ".join(map(_verb, writes)), " ".join(map(_KEY, writes)))
         try:
-            events = await super().commit(*writes, reads=reads)
+            changes = self._board.plan(writes, reads, self._recorder.now())
         except ConflictError as refused:
             for write in writes:
                 self._record_refused(called, write, refused.found_version if write.key == refused.key else None)
             raise
-        made = iter(events)
-        changed = {event.key for event in events}
-        for write, kind in zip(writes, kinds, strict=True):
-            if write.key in changed:
-                self._record_event(called, kind, next(made), write.metadata)
+        self._board.apply(changes)
+        wishes, events = iter(writes), []
+        for _, _, event in changes:
+            write = next(wishes)
+            while write.key != event.key or (write.value is None) != (event.value is None):
+                write = next(wishes)  # the delete of what was not there made no event
+            self._record_event(called, _kind(write), event, write.metadata)
+            events.append(event)
         return events
 
     async def delete(self, key: str) -> None:
@@ -238,18 +235,10 @@ class SimStore(InMemoryStore):
         seen: int | None = None,
     ) -> None:
         self._recorder.events.append(event)
-        op = self._record(
-            called,
-            kind,
-            event.key,
-            text=event.value,
-            encoding=event.encoding,
-            type_tag=(metadata or {}).get(TYPE),
-            saw=event.saw if seen is None else seen,
-            replaced=event.version_before,
-            made=event.version,
-            reason=event.reason,
-        )
+        op = self._recorder.record(called, kind, event.key)
+        op.text, op.encoding, op.type_tag = event.value, event.encoding, metadata.get(TYPE) if metadata else None
+        op.saw, op.replaced, op.made = event.saw if seen is None else seen, event.version_before, event.version
+        op.reason, op.replica = event.reason, self.replica
         self._wrote(op, event)
 
     def _record_refused(self, called: tuple[int, float], write: Write, found: int | None) -> None:
@@ -295,6 +284,13 @@ class SimStore(InMemoryStore):
 
     def _wrote(self, op: Operation, event: Event) -> None:
         """Called after each write; a replica tells the others of it."""
+
+
+_KEY = attrgetter("key")
+
+
+def _verb(write: Write) -> str:
+    return f"{_kind(write)}s"
 
 
 def _kind(write: Write) -> Kind:

@@ -54,6 +54,7 @@ class Sibling:
         seen: the dots of all the writes that this value rests on, its own included.
         stamp: a Lamport time, greater than all that the writer's replica had seen; ties are told apart by the actor.
         live: the dots of the writes whose effect is in the value.
+        made_of: for a resolution, the writes that it settled; empty for a write.
     """
 
     text: str | None
@@ -63,6 +64,12 @@ class Sibling:
     seen: Seen
     stamp: int
     live: tuple[str, ...]
+    made_of: tuple[Sibling, ...] = ()
+
+    @property
+    def writes(self) -> tuple[Sibling, ...]:
+        """The writes behind it: itself, unless it is a resolution."""
+        return self.made_of or (self,)
 
     @property
     def order(self) -> tuple[int, str]:
@@ -115,6 +122,11 @@ class Network:
         """How many keys have more than one value, on the replica with the most."""
         return max((sum(len(s) > 1 for s in replica.siblings.values()) for replica in self.replicas), default=0)
 
+    def siblings(self) -> dict[str, list[Sibling]]:
+        """All values of each key on the first replica, the one that is shown last; empty where there is one store."""
+        first = self.replicas[0].siblings if self.replicas else {}
+        return {key: sorted(siblings, key=lambda s: s.order) for key, siblings in first.items()}
+
 
 class Replica(SimStore):
     """One copy: a store of its own, whose writes go to the others, and where theirs arrive."""
@@ -166,10 +178,11 @@ class Replica(SimStore):
         here = sorted(self.siblings.get(key, []), key=lambda s: s.order)
         self._stamp = max(self._stamp, theirs.stamp)
         note, made = "nothing new", None
-        dropped: tuple[str, ...] = ()
+        dropped, live = tuple[str, ...](), tuple[str, ...]()
         if not any(s.seen >= theirs.seen for s in here):
             note, dropped = self._take_in(key, here, theirs)
             made = self._show(key, here[-1] if here else None)
+            live = () if made is None else self.shown(key).live
             if other := self._network.apart(key, self):
                 note += f"; disagrees with {other}, which has seen the same writes"
         entry, _ = self._board.at(key)
@@ -187,16 +200,15 @@ class Replica(SimStore):
             source=message.source,
             dot=message.dot,
             dropped=dropped,
+            live=live,
             note=note,
         )
 
     def _take_in(self, key: str, here: list[Sibling], theirs: Sibling) -> tuple[str, tuple[str, ...]]:
         """Put an arriving value among the siblings; gives what became of it, and the dots of the writes left out."""
-        note, apart = "newer", []
+        note, apart = "newer", list[Sibling]()
         dropped: tuple[str, ...] = ()
-        for rival in here:
-            if rival.seen <= theirs.seen:
-                continue
+        for rival in [left for sibling in here for left in self._without(key, sibling, theirs.seen)]:
             settled, note, gone = self._settle(key, rival, theirs)
             dropped += gone
             if settled is None:
@@ -206,6 +218,26 @@ class Replica(SimStore):
         self.siblings[key] = [*apart, theirs]
         return note, dropped
 
+    def _without(self, key: str, sibling: Sibling, seen: Seen) -> list[Sibling]:
+        """What is left of a sibling when somebody has written over some of the writes behind it.
+
+        A resolution is then made anew from the others, since it may owe its value to what is gone.
+        """
+        left = [write for write in sibling.writes if write.live[0] not in seen]
+        if len(left) == len(sibling.writes):
+            return [sibling]
+        settled: list[Sibling] = []
+        for write in left:
+            apart = []
+            for other in settled:
+                both, _, _ = self._settle(key, other, write)
+                if both is None:
+                    apart.append(other)
+                else:
+                    write = both
+            settled = [*apart, write]
+        return settled
+
     def _settle(self, key: str, mine: Sibling, theirs: Sibling) -> tuple[Sibling | None, str, tuple[str, ...]]:
         """What becomes of two siblings (`None`: both stay), in words, and the dots of the writes that it leaves out."""
         policy, base = self._network.policy, self._network.base(key, mine, theirs)
@@ -214,30 +246,35 @@ class Replica(SimStore):
         if answer is RETRY or isinstance(answer, Reject):
             return None, "kept both", ()
         seen = mine.seen | theirs.seen
+        made_of = tuple(sorted((*mine.writes, *theirs.writes), key=lambda s: s.order))
         later = max(mine, theirs, key=lambda s: s.order)
         if isinstance(answer, Keep):
             text, markers = encode(answer.value)
             live = tuple(sorted({*mine.live, *theirs.live}))
             metadata = {name: fact for name, fact in later.metadata.items() if name not in MARKERS} | markers
-            made = Sibling(text, metadata, min(mine.created_at, theirs.created_at), later.actor, seen, later.stamp, live)
+            made = Sibling(text, metadata, min(mine.created_at, theirs.created_at), later.actor, seen, later.stamp, live, made_of)
             return made, "made of both", ()
         won, lost = (mine, theirs) if answer is versions[1] else (theirs, mine)
-        made = Sibling(won.text, won.metadata, won.created_at, won.actor, seen, won.stamp, won.live)
-        gone = tuple(dot for dot in lost.live if dot not in won.seen and not dot.startswith(f"{GIVEN}:"))
+        made = Sibling(won.text, won.metadata, won.created_at, won.actor, seen, won.stamp, won.live, made_of)
+        gone = tuple(dot for dot in lost.live if dot not in won.live)
         return made, f"kept {won.actor}'s and dropped {lost.actor}'s", gone
 
     def _version(self, key: str, sibling: Sibling) -> Version:
         value = None if sibling.text is None else decode(sibling.text, sibling.metadata, key)
         return Version(
-            self._network.policy.lift(value, "1" if sibling.actor == GIVEN else sibling.live[0]),
+            self._network.policy.lift(value, sibling.text),
             None,
             sibling.actor,
             sibling.stamp,
         )
 
+    def shown(self, key: str) -> Sibling:
+        """The sibling that local reads see: the greatest."""
+        return max(self.siblings[key], key=lambda s: s.order)
+
     def _show(self, key: str, before: Sibling | None) -> int | None:
         """Make the greatest sibling what local reads see, as an import: it is no new write. Gives the version that it made."""
-        top = max(self.siblings[key], key=lambda s: s.order)
+        top = self.shown(key)
         if before is not None and top.live == before.live and top.same_value(before):
             return None
         write = Write(key, top.text, top.metadata, actor=top.actor, operation="import", created_at=top.created_at)

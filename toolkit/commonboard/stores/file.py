@@ -51,9 +51,10 @@ class FileStore(InMemoryStore):
     as `delete` events where an entry is gone. Nobody can notice an edit that falls between that look and the rename.
     Versions go on from those that are known. If the field `commonboard` was dropped while nobody had the file open, no
     version is known any more; the versions and the log then begin at the time in milliseconds, which is above any that
-    counting has given out (a `readonly` store counts from 0, for itself). Top-level fields of others are kept. Versions do not survive that you put back an old copy of
+    counting has given out. Top-level fields of others are kept. Versions do not survive that you put back an old copy of
     the file, or delete it: a missing file is an empty board that begins at 0. While such an edit waits for a writer, the
-    versions that a `readonly` store gives to the edited entries are its own guess.
+    versions that a `readonly` store gives to the edited entries are its own guess: it counts on from what it knows, or
+    from 0.
 
     Args:
         path: the file; it and its folder are made when needed.

@@ -61,14 +61,14 @@ class InMemoryStore:
 
     async def set(self, key: str, value: str, metadata: Mapping[str, Any] | None = None) -> None:
         """Create or overwrite, blindly. Keeps `created_at`, replaces the metadata, clears an earlier expiry."""
-        self._put(Write(key, value, metadata, actor=_actor(metadata)))
+        self._put(Write(key, value, metadata))
 
     async def set_with_expiry(
         self, key: str, value: str, expires_at_turn: int, metadata: Mapping[str, Any] | None = None
     ) -> None:
         """As `set`, with the turn from which a memory hides the entry. The store itself never hides or deletes it."""
         check_expiry(expires_at_turn, key)
-        self._put(Write(key, value, metadata, actor=_actor(metadata), expires_at_turn=expires_at_turn))
+        self._put(Write(key, value, metadata, expires_at_turn=expires_at_turn))
 
     async def compare_and_set(
         self, key: str, expected: str | None, value: str, metadata: Mapping[str, Any] | None = None
@@ -83,7 +83,7 @@ class InMemoryStore:
                 f"compare_and_set expects a stored text, or None for no entry, not {expected!r:.80}; commit expects versions"
             )
         try:
-            self._put(Write(key, value, metadata, ABSENT if expected is None else expected, actor=_actor(metadata)))
+            self._put(Write(key, value, metadata, ABSENT if expected is None else expected))
         except ConflictError:
             return False
         return True
@@ -173,10 +173,13 @@ class InMemoryStore:
         return self._board
 
     def _put(self, write: Write) -> None:
-        check_key(write.key)
-        check_value(write.value, write.key)
+        key, metadata = write.key, write.metadata
+        check_key(key)
+        check_value(write.value, key)
+        if metadata is not None:
+            write.actor = _actor(metadata)
         board = self._to_change()
-        entry, version = board.at(write.key)
+        entry, version = board.at(key)
         change = settle(entry, version, write, board.seq + 1, self._clock())
         self._make_so((change,) if change is not None else ())
 
@@ -185,7 +188,8 @@ class InMemoryStore:
         self._board.apply(changes)
         if forget:
             self._board.raise_floor()
-        self._wake()
+        if self._followers:
+            self._wake()
 
     async def _rest(self, wake: asyncio.Event) -> None:
         """Until there may be news."""
@@ -205,8 +209,8 @@ class _Wake(asyncio.Event):
             super().set()
 
 
-def _actor(metadata: Mapping[str, Any] | None) -> str | None:
-    agent = metadata.get("agent") if isinstance(metadata, Mapping) else None
+def _actor(metadata: Mapping[str, Any]) -> str | None:
+    agent = metadata.get("agent") if type(metadata) is dict or isinstance(metadata, Mapping) else None
     return agent if isinstance(agent, str) else None
 
 

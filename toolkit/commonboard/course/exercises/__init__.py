@@ -7,9 +7,25 @@ its neighbours and put it into its module's `EXERCISES`; the tests then run its 
 from __future__ import annotations
 
 from commonboard.course.exercise import Exercise, not_solved_yet
-from commonboard.course.exercises import crdt_merge, last_writer_wins, optimistic, the_incident
+from commonboard.course.exercises import (
+    compare_and_set,
+    crdt_merge,
+    last_writer_wins,
+    optimistic,
+    store_and_values,
+    the_incident,
+    turns_and_expiry,
+)
 
-_MODULES = (the_incident, last_writer_wins, optimistic, crdt_merge)
+_MODULES = (
+    the_incident,
+    store_and_values,
+    turns_and_expiry,
+    last_writer_wins,
+    optimistic,
+    compare_and_set,
+    crdt_merge,
+)
 _ALL: dict[str, Exercise] = {exercise.name: exercise for module in _MODULES for exercise in module.EXERCISES}
 
 

@@ -26,7 +26,7 @@ def _finds_the_two(name_the_two: Callable[[Run], Any]) -> Feedback:
         told = call(name_the_two, run)
         loser, winner = _truth(run)
         if not isinstance(told, (tuple, list)) or tuple(told) != (loser, winner):
-            sentence = f"In the run of seed {seed}, {winner} wrote last, and {loser}'s question is gone; your function gave `{told!r:.60}`."
+            sentence = f"In the run of seed {seed}, {winner} wrote last, and {loser}'s question is gone. You gave `{told!r:.60}`."
             path: list[Operation] = [op for op in run.history.writes(LIST) if op.agent in (loser, winner)]
             return Feedback(
                 False, (sentence,), run=run, picture=run.spacetime(path, f"{winner} wrote over what {loser} had written.")
@@ -43,8 +43,8 @@ def _truth(run: Run) -> tuple[str, str]:
 name_the_two = Exercise(
     name="name_the_two",
     question="""
-**Name the two.** A colleague sends you runs of this crew in which a question is gone. Whose was it, and who wrote over it? Write a
-function that takes the run and gives the two names, loser first: `("web", "docs")`.
+**Name the two.** A colleague sends you runs of this crew in which a question is gone. Whose was it, and who wrote over it? Write
+a function that takes the run and gives the two names, loser first: `("web", "docs")`.
 """,
     blank="""
 def name_the_two(run):
@@ -55,7 +55,7 @@ ex.name_the_two.check(name_the_two)
 """,
     hints=(
         "`run.log` holds every write in order. Each event has a `key` and an `actor`.",
-        '`[event.actor for event in run.log if event.key == "shared/open_questions"]` gives the writers of the list, first to last.',
+        '`[event.actor for event in run.log if event.key == "shared/open_questions"]` gives the writers, first to last.',
         "In a run that lost something, the first of the two is the loser and the last is the winner.",
     ),
     answer="""
@@ -68,7 +68,8 @@ ex.name_the_two.check(name_the_two)
 """,
     why="""
 A lost update is a write that was replaced unseen, so the loser wrote earlier and the winner later. The log keeps both, in order,
-even though the board shows the second one alone. `cb.no_lost_updates(run).findings[0].operations` tells the same, with the read that caused it.
+even though the board shows the second one alone. `cb.no_lost_updates(run).findings[0].operations` tells the same, with the read
+that caused it.
 """,
     judge=_finds_the_two,
 )

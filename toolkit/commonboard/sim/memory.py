@@ -1,0 +1,102 @@
+"""The memory of a simulation: thinking takes virtual time, and each `update` is noted with what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from commonboard.entry import MemoryEntry
+from commonboard.errors import ConflictError, NotAdmittedError
+from commonboard.handle import Sightings
+from commonboard.history import Operation
+from commonboard.memory import SharedMemory
+from commonboard.policies import ConflictPolicy
+from commonboard.sim.loop import AGENT
+from commonboard.sim.store import Recorder
+
+
+@dataclass(slots=True)
+class UpdateCall:
+    """One call of `update`: whose, where, and what came of it.
+
+    A history has its reads and writes; only the call knows which of them belong together, and how it ended.
+
+    Attributes:
+        agent, key: whose it is, and the full key.
+        begin: when it was called: the `begin` of its first read.
+        own_policy: whether the call set a policy of its own, which the run's policy then has no say in.
+        outcome: `wrote`; `stood` where the policy let theirs stand; `refused` where the agent was told so by a
+            `ConflictError` or a `NotAdmittedError`; `failed` for any other error, or a cancellation.
+        operation: the write that it made, if it made one.
+    """
+
+    agent: str
+    key: str
+    begin: int
+    own_policy: bool
+    outcome: Literal["wrote", "stood", "refused", "failed"] = "failed"
+    operation: Operation | None = None
+
+
+class SimMemory(SharedMemory):
+    """The memory that agents of a simulation share.
+
+    Args:
+        recorder: the simulation's record.
+        store: the store, or what was made around it.
+        policy, turn: as for a `SharedMemory`.
+        calls: where calls of `update` are noted; the same list for all memories of a simulation.
+    """
+
+    def __init__(self, recorder: Recorder, store: Any, policy: ConflictPolicy, turn: int, calls: list[UpdateCall]) -> None:
+        super().__init__(store, policy=policy, turn=turn, incarnation="1")
+        self._recorder = recorder
+        self._calls = calls
+
+    async def _think(self, actor: str, seconds: float, tokens: int) -> None:
+        recorder = self._recorder
+        recorder.check_open()
+        cost = f"{seconds:g} s" + (f", {tokens} tokens" if tokens else "")
+        op = recorder.record((recorder.tick(), recorder.loop.time()), "think", "", agent=actor, note=cost, tokens=tokens)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            op.ended_at = recorder.loop.time()
+
+    async def _update(
+        self,
+        actor: str,
+        key: str,
+        change: Callable[[Any], Any],
+        policy: Any,
+        *,
+        schema: Any,
+        reason: str | None,
+        sightings: Sightings,
+        replica: str,
+    ) -> MemoryEntry | None:
+        agent = AGENT.get() or actor
+        call = UpdateCall(agent, key, self._recorder.moment + 1, policy is not None)
+        self._calls.append(call)
+        try:
+            entry = await super()._update(
+                actor, key, change, policy, schema=schema, reason=reason, sightings=sightings, replica=replica
+            )
+        except (ConflictError, NotAdmittedError):
+            call.outcome = "refused"
+            raise
+        call.operation = self._made(agent, key, entry)
+        unversioned = entry is not None and entry.version is None  # a store of another make: it never lets theirs stand unseen
+        call.outcome = "wrote" if call.operation is not None or unversioned else "stood"
+        return entry
+
+    def _made(self, agent: str, key: str, entry: MemoryEntry | None) -> Operation | None:
+        """The write behind the entry that an update gave, unless another call made it: then theirs stood."""
+        if entry is None:
+            return None
+        for op in reversed(self._recorder.operations):
+            if op.is_write and (op.agent, op.key, op.made) == (agent, key, entry.version):
+                return None if any(call.operation is op for call in self._calls) else op
+        return None
