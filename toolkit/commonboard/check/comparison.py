@@ -173,9 +173,7 @@ class Comparison(list[Row], Viewable):
         names = [label for label, one in self.policies.items() if policy is one] or [policy]
         label = world_label(world) if isinstance(world, World) else world
         found = [
-            row
-            for row in self
-            if row.policy in names and (at is None or row.at == at) and (label is None or row.world == label)
+            row for row in self if row.policy in names and (at is None or row.at == at) and (label is None or row.world == label)
         ]
         if not found:
             asked = f"{names[0]!r}" + (f", at={at!r}" if at is not None else "") + (f", world={label!r}" if label else "")
