@@ -555,3 +555,28 @@ def test_an_agent_reads_only_what_has_reached_its_replica() -> None:
 
     seen = {made.results["b"] for made in every({"a": writer("new"), "b": reads}, world=TWO, given={"shared/x": "old"})}
     assert seen == {"old", "new"}
+
+
+class TestWhatNobodyCanSay:
+    @staticmethod
+    async def adds(me: cb.AgentMemory) -> None:
+        await me.shared.update("x", lambda found: (found or []) + [me.name])
+
+    def test_a_merge_that_keeps_both_in_another_order_on_each_replica_is_no_pass(self) -> None:
+        def in_a_row(base: Any, mine: cb.Version, theirs: cb.Version) -> cb.Keep:
+            return cb.Keep(mine.value + theirs.value)
+
+        run = cb.simulate({"a": self.adds, "b": self.adds}, policy=in_a_row, world=TWO, seed=None)
+        verdict = cb.no_lost_updates(run)
+        assert verdict.holds is None
+        assert "disagrees with replica-2" in verdict.why
+
+    def test_an_error_of_the_policy_says_where_replicas_met_and_how_to_see_it_again(self) -> None:
+        def broken(base: Any, mine: cb.Version, theirs: cb.Version) -> cb.Version:
+            raise KeyError("no such thing")
+
+        with pytest.raises(KeyError) as caught:
+            cb.simulate({"a": self.adds, "b": self.adds}, policy=broken, world=TWO, seed=None)
+        (note,) = caught.value.__notes__
+        assert "deliver replica-1:1 shared/x to replica-2" in note
+        assert "replay='cb1-" in note

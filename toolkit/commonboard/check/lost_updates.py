@@ -70,6 +70,9 @@ def _doubts(history: History, made: _Made) -> list[str]:
     gap = next((op for op in writes if _is_unseen(op) and (op.replica, op.key, op.replaced) not in made), None)
     if gap is not None:
         return [f"version {gap.replaced} of {gap.key!r}, which {gap.agent} replaced and had not seen, is not in the history"]
+    differs = next((op for op in history if op.kind == "merge" and "disagrees" in op.note), None)
+    if differs is not None:
+        return [f"{differs.agent} {differs.note.partition('; ')[2]} of {differs.key!r}: nobody can say what the board holds"]
     return []
 
 

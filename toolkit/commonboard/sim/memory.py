@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from commonboard.entry import MemoryEntry
+from commonboard.entry import MemoryEntry, Write
 from commonboard.errors import ConflictError, NotAdmittedError
 from commonboard.handle import Sightings
 from commonboard.history import Operation
@@ -29,7 +29,7 @@ class UpdateCall:
         own_policy: whether the call set a policy of its own, which the run's policy then has no say in.
         outcome: `wrote`; `stood` where the policy let theirs stand; `refused` where the agent was told so by a
             `ConflictError` or a `NotAdmittedError`; `failed` for any other error, or a cancellation.
-        operation: the write that it made, if it made one.
+        operation: the write that it made, if it made one; not known on a store that keeps no versions.
     """
 
     agent: str
@@ -54,6 +54,8 @@ class SimMemory(SharedMemory):
         super().__init__(store, policy=policy, turn=turn, incarnation="1")
         self._recorder = recorder
         self._calls = calls
+        self._committed: MemoryEntry | None = None
+        self._claimed: set[int] = set()
 
     async def _think(self, actor: str, seconds: float, tokens: int) -> None:
         recorder = self._recorder
@@ -80,6 +82,7 @@ class SimMemory(SharedMemory):
         agent = AGENT.get() or actor
         call = UpdateCall(agent, key, self._recorder.moment + 1, policy is not None)
         self._calls.append(call)
+        before = len(self._recorder.operations)
         try:
             entry = await super()._update(
                 actor, key, change, policy, schema=schema, reason=reason, sightings=sightings, replica=replica
@@ -87,16 +90,21 @@ class SimMemory(SharedMemory):
         except (ConflictError, NotAdmittedError):
             call.outcome = "refused"
             raise
-        call.operation = self._made(agent, key, entry)
-        unversioned = entry is not None and entry.version is None  # a store of another make: it never lets theirs stand unseen
-        call.outcome = "wrote" if call.operation is not None or unversioned else "stood"
+        # Nothing waits between a commit and the end of its update. Where theirs stood, the entry is one that was read.
+        if self._in_parts or (entry is not None and entry is self._committed):
+            call.outcome, call.operation = "wrote", self._written(agent, key, entry)
+        else:
+            call.outcome = "stood"
         return entry
 
-    def _made(self, agent: str, key: str, entry: MemoryEntry | None) -> Operation | None:
-        """The write behind the entry that an update gave, unless another call made it: then theirs stood."""
-        if entry is None:
-            return None
-        for op in reversed(self._recorder.operations):
-            if op.is_write and (op.agent, op.key, op.made) == (agent, key, entry.version):
-                return None if any(call.operation is op for call in self._calls) else op
+    async def _commit(self, write: Write, value: Any, metadata: dict[str, Any], sightings: Sightings) -> MemoryEntry:
+        self._committed = await super()._commit(write, value, metadata, sightings)
+        return self._committed
+
+    def _written(self, agent: str, key: str, entry: MemoryEntry | None) -> Operation | None:
+        """The operation that made an entry; `None` where the store keeps no versions."""
+        version = None if entry is None else entry.version
+        for op in reversed(self._recorder.operations if version is not None else []):
+            if op.is_write and (op.agent, op.key, op.made) == (agent, key, version):
+                return op
         return None

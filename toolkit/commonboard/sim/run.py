@@ -298,7 +298,7 @@ class _Simulation:
                     chosen.future.set_result(None)
                 elif isinstance(chosen, Message):
                     messages.remove(chosen)
-                    chosen.target.arrive(chosen)
+                    self._deliver(chosen)
                 else:
                     acted = loop.advance()
         except Endless as endless:
@@ -317,6 +317,13 @@ class _Simulation:
             actor, expires = entry.actor or GIVEN, entry.expires_at_turn
             writes.append(Write(entry.key, text, metadata, actor=actor, created_at=created, expires_at_turn=expires))
         return writes
+
+    def _deliver(self, message: Message) -> None:
+        try:
+            message.target.arrive(message)
+        except Exception as error:
+            error.add_note(f"the policy raised this when replicas met ({message.label}); replay={self._choices.token!r}")
+            raise
 
     def _give(self) -> None:
         """Put in what is there before the agents begin."""
