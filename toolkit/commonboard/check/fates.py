@@ -178,14 +178,16 @@ class _Judge:
     def _of(self, change: UpdateCall) -> FateName | None:
         """The fate of a change, or `None` where it lives on in what is shown."""
         if change.operation is None:
+            # An agent that is told of a refusal may stop what else it is at.
+            given_up = change.outcome == "cancelled" and change.agent in self._told
             ends: dict[str, FateName] = {"stood": "discarded", "refused": "rejected"}
-            return ends.get(change.outcome, "unknown")
+            return "rejected" if given_up else ends.get(change.outcome, "unknown")
         place, key = change.operation.index, self._key(change.key)
         if place in key.shown:
             return None
         if any(place in hidden.living for hidden in key.hidden):
             return "unresolved"
-        if key.arrived is None or change.operation.dot in key.arrived:
+        if key.arrived is None or change.agent == GIVEN or change.operation.dot in key.arrived:
             return "overwritten"
         return "unknown"
 

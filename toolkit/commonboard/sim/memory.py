@@ -28,7 +28,7 @@ class UpdateCall:
         begin: when it was called: the `begin` of its first read.
         own_policy: whether the call set a policy of its own, which the run's policy then has no say in.
         outcome: `wrote`; `stood` where the policy let theirs stand; `refused` where the agent was told so by a
-            `ConflictError` or a `NotAdmittedError`; `failed` for any other error, or a cancellation.
+            `ConflictError` or a `NotAdmittedError`; `cancelled`; `failed` for any other error.
         operation: the write that it made, if it made one; not known on a store that keeps no versions.
     """
 
@@ -36,7 +36,7 @@ class UpdateCall:
     key: str
     begin: int
     own_policy: bool
-    outcome: Literal["wrote", "stood", "refused", "failed"] = "failed"
+    outcome: Literal["wrote", "stood", "refused", "cancelled", "failed"] = "failed"
     operation: Operation | None = None
 
 
@@ -55,7 +55,6 @@ class SimMemory(SharedMemory):
         self._recorder = recorder
         self._calls = calls
         self._committed: MemoryEntry | None = None
-        self._claimed: set[int] = set()
 
     async def _think(self, actor: str, seconds: float, tokens: int) -> None:
         recorder = self._recorder
@@ -82,13 +81,15 @@ class SimMemory(SharedMemory):
         agent = AGENT.get() or actor
         call = UpdateCall(agent, key, self._recorder.moment + 1, policy is not None)
         self._calls.append(call)
-        before = len(self._recorder.operations)
         try:
             entry = await super()._update(
                 actor, key, change, policy, schema=schema, reason=reason, sightings=sightings, replica=replica
             )
         except (ConflictError, NotAdmittedError):
             call.outcome = "refused"
+            raise
+        except asyncio.CancelledError:
+            call.outcome = "cancelled"
             raise
         # Nothing waits between a commit and the end of its update. Where theirs stood, the entry is one that was read.
         if self._in_parts or (entry is not None and entry is self._committed):
