@@ -34,7 +34,8 @@ help:
 # --- what people call ---------------------------------------------------------------------------------------------
 
 lab: $(VENV)/.set-up-lab
-	$(PY) -m jupyterlab `test "$$(id -u)" != 0 || echo --allow-root` $(LAB_FLAGS) notebooks/00_the_incident.ipynb
+	$(PY) -m jupyterlab `test "$$(id -u)" != 0 || echo --allow-root` $(LAB_FLAGS) \
+		--ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/00_the_incident.ipynb
 
 test: lint unit examples notebooks
 

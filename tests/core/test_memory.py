@@ -395,3 +395,26 @@ def test_many_writes_of_one_program_leave_nothing_behind_in_its_task() -> None:
         assert len(list(copy_context())) < 20
 
     run(main())
+
+
+def test_a_read_of_a_key_without_its_namespace_says_what_is_likely_meant() -> None:
+    async def main() -> None:
+        me = SharedMemory().agent("extractor")
+        await me.write("invoice", 1)
+        with pytest.warns(UserWarning, match="such as 'extractor/invoice' or 'shared/invoice'"):
+            assert await me.read("invoice") is None
+        with pytest.raises(AttributeError, match=r"me\.value\('shared/…'\)"):
+            me.shared.value  # noqa: B018
+
+    run(main())
+
+
+def test_a_change_that_did_not_expect_a_missing_entry_is_told_so() -> None:
+    async def main() -> None:
+        with pytest.raises(TypeError) as caught:
+            await SharedMemory().agent("web").shared.update("n", lambda n: n + 1)
+        assert caught.value.__notes__ == [
+            "there was no entry at 'shared/n', so the change was given None; begin with `(found or …)`"
+        ]
+
+    run(main())

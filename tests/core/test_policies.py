@@ -421,8 +421,8 @@ def test_a_policy_must_define_resolve() -> None:
     class Empty(ConflictPolicy):
         pass
 
-    with pytest.raises(NotImplementedError, match=r"Empty must define resolve\(self, base, mine, theirs\)"):
-        run(collide(Empty(), 1, lambda v: 2, 3))
+    with pytest.raises(PolicyError, match=r"Empty has no answer to a conflict: define resolve\(self, base, mine, theirs\)"):
+        as_policy(Empty())
 
 
 def test_policies_have_names_and_reprs_that_repeat() -> None:

@@ -270,7 +270,7 @@ class TestAnEndlessLoop:
         trouble = only_trouble(made)
         assert made.outcome == "endless"
         assert trouble.agent == "spins"
-        assert trouble.what == "never ends (the budget of steps is spent)"
+        assert trouble.what == "never ends (max_operations=100 is spent)"
         assert trouble.source == 'while await me.value("shared/go") is None:'
         assert len(made.history) == 100
 

@@ -217,12 +217,13 @@ def test_fields_of_others_at_the_top_of_the_file_are_kept(path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
-def test_the_permissions_of_the_file_are_kept(path: Path) -> None:
+@pytest.mark.parametrize("mode", [0o600, 0o666, 0o640], ids=oct)
+def test_the_permissions_of_the_file_are_kept(path: Path, mode: int) -> None:
     store = FileStore(path)
     run(store.set("a", "1"))
-    path.chmod(0o600)
+    path.chmod(mode)
     run(store.set("a", "2"))
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:

@@ -285,17 +285,21 @@ def test_an_order_that_somebody_else_made_is_kept_and_pages_still_work(path: Pat
         edit(path, lambda entries: entries.reverse(), keep_block=False)
         assert [entry.key for entry in await store.list()] == ["c", "b", "a"]
         assert len(await store.events()) == 4
-        found, cursor = [], None
-        while cursor is not None or not found:
-            page = await store.list(limit=1, after=cursor)
-            found += [entry.key for entry in page]
-            cursor = page.cursor
-        assert found == ["c", "b", "a"]
+        assert await _page_by_page(store) == ["c", "b", "a"]
         await store.set("d", "1")
         store.close()
-        assert [entry.key for entry in await FileStore(path).list()] == ["c", "b", "a", "d"]
+        assert await _page_by_page(FileStore(path)) == ["c", "b", "a", "d"]
 
     run(main())
+
+
+async def _page_by_page(store: FileStore) -> list[str]:
+    page = await store.list(limit=1)
+    found = [entry.key for entry in page]
+    while page.cursor is not None:
+        page = await store.list(limit=1, after=page.cursor)
+        found += [entry.key for entry in page]
+    return found
 
 
 def test_delete_then_set_by_another_program_goes_last(path: Path) -> None:

@@ -82,6 +82,12 @@ class MemoryEntry:
     version: int | None = None
     expires_at_turn: int | None = None
 
+    def __repr__(self) -> str:
+        known = [f"version={self.version}"] if self.version is not None else []
+        known += [f"by={self.actor!r}"] if self.actor is not None else []
+        known += [f"expires_at_turn={self.expires_at_turn}"] if self.expires_at_turn is not None else []
+        return f"MemoryEntry({', '.join([repr(self.key), repr(self.value), *known])})"
+
     @property
     def actor(self) -> str | None:
         """Who wrote it, if the metadata say so."""
@@ -179,7 +185,7 @@ class PrefixUnchanged:
 Read = KeyUnchanged | PrefixUnchanged
 
 
-class Page(list[MemoryEntry], Viewable):
+class Page(Viewable, list[MemoryEntry]):
     """The entries that `list` found, first created first.
 
     Attributes:
@@ -203,7 +209,7 @@ class Page(list[MemoryEntry], Viewable):
         self.gone = dict(gone or {})
 
 
-class Log(list[Event], Viewable):
+class Log(Viewable, list[Event]):
     """A stretch of a store's log, oldest first."""
 
 
@@ -218,6 +224,9 @@ class LogicalClock:
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC), step_seconds: float = 1.0) -> None:
         self._next = start
         self._step = timedelta(seconds=step_seconds)
+
+    def __repr__(self) -> str:
+        return f"LogicalClock(next={self._next.isoformat()})"
 
     def __call__(self) -> datetime:
         now = self._next

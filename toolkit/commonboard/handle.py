@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,19 @@ def check_agent_name(name: Any) -> None:
         )
     if name == SHARED or name in RESERVED:
         raise NameNotAllowedError(f"{name!r} is the name of a reserved namespace; give the agent another name")
+
+
+class ShortKeyWarning(UserWarning):
+    """A read named a key without its namespace, and found nothing."""
+
+
+def warn_short_key(key: str, name: str) -> None:
+    """Say that a read takes the full key, where that is the likely mistake."""
+    warnings.warn(
+        f"there is no entry {key!r}: reads take the full key, such as '{name}/{key}' or 'shared/{key}'",
+        ShortKeyWarning,
+        stacklevel=3,
+    )
 
 
 class Sightings:
@@ -97,6 +111,11 @@ class Namespace:
 
     def __repr__(self) -> str:
         return f"<{self._name}/… as changed by {self._actor}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("read", "value", "list"):
+            raise AttributeError(f"{name} takes the full key, and stands on the agent's own handle: me.{name}('{self._name}/…')")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def key(self, key: str) -> str:
         """The full key."""
@@ -234,6 +253,8 @@ class AgentMemory(Namespace):
         reading = await self._memory._look(key)
         self._sightings.see(key, reading.version)
         entry = self._memory._visible(reading.entry)
+        if entry is None and "/" not in key and key not in RESERVED:
+            warn_short_key(key, self.name)
         if entry is not None and schema is not None:
             entry.value = as_schema(entry.value, schema, key)
         return entry
@@ -260,6 +281,7 @@ class AgentMemory(Namespace):
             seconds: virtual seconds, at least 0.
             tokens: how many tokens the thought costs, at least 0.
         """
-        if not seconds >= 0 or not tokens >= 0 or seconds == float("inf"):
+        numbers = isinstance(seconds, (int, float)) and isinstance(tokens, int)
+        if not numbers or not seconds >= 0 or not tokens >= 0 or seconds == float("inf"):
             raise ValueError(f"think takes at least 0 seconds and 0 tokens, not {seconds!r} and {tokens!r}")
         await self._memory._think(self.name, seconds, tokens)

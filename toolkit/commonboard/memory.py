@@ -13,7 +13,7 @@ from typing import Any
 
 from commonboard.entry import ABSENT, ANY, Event, Expectation, Log, MemoryEntry, Page, Reading, Write, check_key
 from commonboard.errors import CapabilityError, ConflictError, NameNotAllowedError, TurnError, UnstorableValueError
-from commonboard.handle import RESERVED, AgentMemory, Sightings
+from commonboard.handle import RESERVED, AgentMemory, Sightings, warn_short_key
 from commonboard.parts import merged_parts, parts_of, update_part
 from commonboard.policies import ConflictPolicy, Merge, Optimistic, as_policy
 from commonboard.rule import check_write
@@ -84,6 +84,8 @@ class SharedMemory:
     async def read(self, key: str, *, schema: Any = None) -> MemoryEntry | None:
         """The entry at a full key, or `None` if there is none, or it has expired, or the key is reserved."""
         entry = self._visible((await self._look(key)).entry)
+        if entry is None and "/" not in key and key not in RESERVED:
+            warn_short_key(key, "agent")
         if entry is not None and schema is not None:
             entry.value = as_schema(entry.value, schema, key)
         return entry

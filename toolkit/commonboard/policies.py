@@ -329,6 +329,8 @@ def as_policy(policy: Any) -> ConflictPolicy:
     if isinstance(policy, ConflictPolicy):
         if policy.expects not in ("version", "nothing"):
             raise PolicyError(f"{policy!r}.expects must be 'version' or 'nothing', not {policy.expects!r}")
+        if policy.expects == "version" and type(policy).resolve is ConflictPolicy.resolve:
+            raise PolicyError(f"{policy.name} has no answer to a conflict: define resolve(self, base, mine, theirs)")
         return policy
     if isinstance(policy, type) and issubclass(policy, ConflictPolicy):
         raise PolicyError(f"{policy.__name__} is a class; make a policy of it with {policy.__name__}()")
@@ -349,8 +351,13 @@ async def ask(policy: ConflictPolicy, base: Version | None, mine: Version, their
     Raises:
         PolicyError: the answer is none of the five.
     """
-    made = policy.resolve(base, mine, theirs)
-    return checked(policy, await made if inspect.isawaitable(made) else made, mine, theirs)
+    try:
+        made = policy.resolve(base, mine, theirs)
+        answer = await made if inspect.isawaitable(made) else made
+    except (TypeError, AttributeError) as error:
+        error.add_note(f"{policy.name} was given three cb.Version objects (base may be None); their values are in .value")
+        raise
+    return checked(policy, answer, mine, theirs)
 
 
 def checked(policy: ConflictPolicy, answer: Any, mine: Version, theirs: Version) -> Answer:
@@ -362,7 +369,8 @@ def checked(policy: ConflictPolicy, answer: Any, mine: Version, theirs: Version)
     if answer is mine or answer is theirs or answer is RETRY or isinstance(answer, (Keep, Reject)):
         return answer
     raise PolicyError(
-        f"{policy.name} answered {answer!r:.80}; a policy returns mine, theirs, cb.Keep(value), cb.RETRY or cb.Reject('why')"
+        f"{policy.name} answered {answer!r:.80}; a policy returns mine, theirs, cb.Keep(value), cb.RETRY or cb.Reject('why'): "
+        "to write this value, answer cb.Keep(…) of it"
     )
 
 

@@ -312,6 +312,8 @@ def _conflict(write: Write, entry: MemoryEntry | None, version: int) -> Conflict
     is_there = f"version {version}" + (f" by {entry.actor}" if entry is not None and entry.actor else "")
     if entry is None:
         is_there = f"no entry (its absence is version {version})"
+    elif isinstance(write.expect, str):
+        is_there += f" with the text {entry.value!r:.60}"
     return ConflictError(
         f"the write to {write.key!r} expected {told(write.expect)} and found {is_there}; "
         "nothing was written: read again and decide",

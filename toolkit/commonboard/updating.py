@@ -84,8 +84,14 @@ class Update:
 
     async def _changed(self, base: Version | None) -> Any:
         handed = self.policy.begin(base.value if base else self.policy.lift(None, None), self.replica)
-        returned = self.change(handed)
-        return self.policy.finish(handed, await returned if inspect.isawaitable(returned) else returned)
+        try:
+            returned = self.change(handed)
+            returned = await returned if inspect.isawaitable(returned) else returned
+        except TypeError as error:
+            if handed is None:
+                error.add_note(f"there was no entry at {self.key!r}, so the change was given None; begin with `(found or …)`")
+            raise
+        return self.policy.finish(handed, returned)
 
     def _version(self, reading: Reading) -> Version | None:
         entry = self.visible(reading.entry)

@@ -88,7 +88,7 @@ class Row:
         return self.tokens / self.kept if self.kept else None
 
 
-class Comparison(list[Row], Viewable):
+class Comparison(Viewable, list[Row]):
     """The rows, and what they were made of, so that any run can be had again.
 
     It shows itself as a table, `to_frame()` gives it to pandas, `chart()` draws it.
@@ -191,7 +191,7 @@ def world_label(world: World) -> str:
     >>> world_label(World()), world_label(World(replicas=2))
     ('one store', '2 replicas')
     """
-    usual = World()
+    usual = type(world)()
     copies = "one store" if world.replicas == 1 else f"{world.replicas} replicas"
     names = [each.name for each in fields(world) if each.name != "replicas"]
     return ", ".join([copies, *(f"{name}={getattr(world, name)!r}" for name in names if _differs(world, usual, name))])

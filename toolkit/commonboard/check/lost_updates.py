@@ -39,6 +39,10 @@ def no_lost_updates(subject: Any) -> Verdict:
     made: _Made = {(op.replica, op.key, op.made): op for op in history if op.made is not None and op.ok}
     findings = [*_overwritten(history, made), *_dropped(history)]
     notes = [note for op in history.writes() if op.agent != GIVEN and (note := _superseded(op, made))]
+    if unresolved := getattr(subject, "unresolved", 0):
+        keys = "1 key still holds" if unresolved == 1 else f"{unresolved} keys still hold"
+        told = f"{keys} several values side by side; the board shows one of them."
+        notes.append(Finding("unresolved", told))
     if findings:
         return Violation(NAME, scope, findings, notes, history=history, token=token)
     doubts += _doubts(history, made)

@@ -7,16 +7,25 @@ and it does not know that a reader without a kernel is shown no inline SVG. `lin
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from commonboard.course import exercises
-from commonboard.course.looks import look_at_outputs
-from commonboard.course.refresh import FINISH, KERNEL, SET_UP, NotebookError, joined, notebooks_in, read_notebook, source
-
-Cell = dict[str, Any]
+from commonboard.course.common_rules import common_rules
+from commonboard.course.looks import PATHS, look_at_outputs
+from commonboard.course.refresh import (
+    FINISH,
+    KERNEL,
+    OLDEST,
+    REFRESH_COURSE,
+    SET_UP,
+    NotebookError,
+    joined,
+    notebooks_in,
+    read_notebook,
+    source,
+)
+from commonboard.course.sheet import LintFinding, Rule, Sheet, Told
 
 LONGEST_CELL = 15
 LARGEST_FILE = 300_000
@@ -33,76 +42,31 @@ _SOURCES = (
     (r"NBVAL_", "a marker that blinds the comparison of outputs", "make the output the same in every run instead"),
     (r";\s*\Z", "a ; at the end: the comparison of outputs fails on it", "end in something worth looking at"),
 )
-_PATHS = re.compile(r"(?<![\w.:/])/(home|root|tmp|Users|var|private)/\w|[A-Z]:\\Users|/site-packages/")
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)[^)]*\)")
 
 
-@dataclass(frozen=True, slots=True)
-class LintFinding:
-    """One thing to mend in a notebook.
-
-    Attributes:
-        file: the notebook's name.
-        cell: the number of the cell, from 1; 0 where it is about the whole file.
-        what: what is wrong.
-        how: how to mend it.
-    """
-
-    file: str
-    cell: int
-    what: str
-    how: str
-
-    def __str__(self) -> str:
-        where = f"{self.file}, cell {self.cell}" if self.cell else self.file
-        return f"{where}: {self.what}. To mend it: {self.how}."
-
-
-Told = Iterator[tuple[int, str, str]]
-
-
-@dataclass(slots=True)
-class Sheet:
-    """A notebook as the rules look at it.
-
-    Attributes:
-        path: where it is.
-        metadata: of the whole notebook.
-        cells: all cells, with their numbers from 1. code, prose: those of each kind.
-    """
-
-    path: Path
-    metadata: dict[str, Any]
-    cells: list[tuple[int, Cell]]
-    code: list[tuple[int, Cell]] = field(init=False)
-    prose: list[tuple[int, Cell]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.code = [(place, cell) for place, cell in self.cells if cell["cell_type"] == "code"]
-        self.prose = [(place, cell) for place, cell in self.cells if cell["cell_type"] == "markdown"]
-
-
-def lint(paths: str | Path | Iterable[str | Path]) -> list[LintFinding]:
+def lint(paths: str | Path | Iterable[str | Path], *, course: bool = True) -> list[LintFinding]:
     """What is to be mended in notebooks, in their order; an empty list if nothing is.
 
     Args:
         paths: a notebook, a folder of notebooks, or several of them.
+        course: by the rules of this course; without, by those that fit anybody's notebooks.
 
     Raises:
         NotebookError: a path is neither a notebook nor a folder that holds one.
     """
     given = [paths] if isinstance(paths, (str, Path)) else paths
-    return [finding for path in notebooks_in(given) for finding in _lint(path)]
+    return [finding for path in notebooks_in(given) for finding in _lint(path, course)]
 
 
-def _lint(path: Path) -> Iterator[LintFinding]:
+def _lint(path: Path, course: bool) -> Iterator[LintFinding]:
     try:
-        notebook = read_notebook(path)
+        notebook = read_notebook(path) if course else read_notebook(path, OLDEST)
     except NotebookError as error:
         yield LintFinding(path.name, 0, str(error).partition("; ")[0], "open it in JupyterLab and save it again")
         return
     sheet = Sheet(path, notebook.get("metadata", {}), list(enumerate(notebook["cells"], 1)))
-    told = {(place, what, how) for rule in RULES for place, what, how in rule(sheet)}
+    told = {(place, what, how) for rule in (RULES if course else common_rules(sheet)) for place, what, how in rule(sheet)}
     yield from (LintFinding(path.name, *one) for one in sorted(told))
 
 
@@ -110,7 +74,7 @@ def counts(sheet: Sheet) -> Told:
     """Cells were run once each, from top to bottom: what was not run is compared with nothing."""
     for wanted, (place, cell) in enumerate(sheet.code, 1):
         if cell.get("execution_count") != wanted:
-            yield place, f"it has the count {cell.get('execution_count')} where {wanted} belongs", "run the refresh of notebooks"
+            yield place, f"it has the count {cell.get('execution_count')} where {wanted} belongs", REFRESH_COURSE
             return
 
 
@@ -169,22 +133,22 @@ def sources(sheet: Sheet) -> Told:
 def state(sheet: Sheet) -> Told:
     """Nothing of the machine on which it ran."""
     if "widgets" in sheet.metadata:
-        yield 0, "it holds the state of widgets", "run the refresh of notebooks"
+        yield 0, "it holds the state of widgets", REFRESH_COURSE
     if sheet.metadata.get("kernelspec") != KERNEL:
-        yield 0, "its kernel is not the plain python3", "run the refresh of notebooks"
+        yield 0, "its kernel is not the plain python3", REFRESH_COURSE
     if "version" in sheet.metadata.get("language_info", {}):
-        yield 0, "it names a version of Python", "run the refresh of notebooks"
+        yield 0, "it names a version of Python", REFRESH_COURSE
     size = sheet.path.stat().st_size
     if size >= LARGEST_FILE:
         what = f"it has {size // 1000} kB, and {LARGEST_FILE // 1000} kB is the limit"
         yield 0, what, "draw fewer operations, or fewer pictures"
     names = [cell.get("id") for _, cell in sheet.cells]
     if None in names or len(set(names)) < len(names):
-        yield 0, "two cells have one name, or one has none", "run the refresh of notebooks"
+        yield 0, "two cells have one name, or one has none", REFRESH_COURSE
     for place, cell in sheet.cells:
         if "execution" in cell.get("metadata", {}):
-            yield place, "it holds the times at which it ran", "run the refresh of notebooks"
-        if _PATHS.search(source(cell)):
+            yield place, "it holds the times at which it ran", REFRESH_COURSE
+        if PATHS.search(source(cell)):
             yield place, "it names a path of one machine", "use cb.data(name) for data, and relative links"
 
 
@@ -192,7 +156,7 @@ def outputs(sheet: Sheet) -> Told:
     """What the outputs show to a reader without a kernel, and to one who cannot see."""
     for place, cell in sheet.code:
         for output in cell.get("outputs", []):
-            yield from ((place, what, how) for what, how in look_at_outputs(output, _PATHS))
+            yield from ((place, what, how) for what, how in look_at_outputs(output))
 
 
 def frame(sheet: Sheet) -> Told:
@@ -270,5 +234,4 @@ def exercised(sheet: Sheet) -> Told:
                 yield place, f"there is no cell ex.{name}{part}", "give it one of its own: the reader looks for it"
 
 
-Rule = Callable[[Sheet], Told]
 RULES: tuple[Rule, ...] = (counts, title, headings, shape, sources, state, outputs, frame, prose, exercised)

@@ -10,21 +10,38 @@ import hashlib
 import json
 import os
 import re
+import subprocess
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from commonboard.errors import CommonboardError
 
 Notebook = dict[str, Any]
+Cell = dict[str, Any]
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 LANGUAGE = {"file_extension": ".py", "mimetype": "text/x-python", "name": "python", "pygments_lexer": "ipython3"}
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "TZ": "UTC", "COLUMNS": "80", "CI": "true"}
 """What every notebook runs in, here and in its tests."""
+RUN_ANEW = "let `commonboard validate --refresh` run it and save it clean"
+REFRESH_COURSE = "let `make refresh` run it and save it clean"
+NEWEST, OLDEST = (4, 5), (4, 0)
+"""Formats: the first in which cells have names, which the course wants, and the oldest that can be read."""
 
+_MARKS = {
+    "nbval-skip": "skip",
+    "NBVAL_SKIP": "skip",
+    "nbval-ignore-output": "ignore",
+    "NBVAL_IGNORE_OUTPUT": "ignore",
+    "nbval-raises-exception": "raises",
+    "NBVAL_RAISES_EXCEPTION": "raises",
+    "raises-exception": "raises",
+}
+_TIMES = ("execution", "ExecuteTime")
+_SKIPPED, _RAISES = "commonboard-skipped", "raises-exception"
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -48,11 +65,15 @@ def notebooks_in(paths: Iterable[str | Path]) -> list[Path]:
     return found
 
 
-def read_notebook(path: str | Path) -> Notebook:
+def read_notebook(path: str | Path, least: tuple[int, int] = NEWEST) -> Notebook:
     """A notebook as plain data.
 
+    Args:
+        path: the file.
+        least: the oldest format that will do.
+
     Raises:
-        NotebookError: it is not JSON, or not a notebook of format 4.5, the first in which cells have names.
+        NotebookError: it is not JSON, or not a notebook of format 4, or of an older one than `least`.
     """
     try:
         notebook = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -60,8 +81,11 @@ def read_notebook(path: str | Path) -> Notebook:
         cells = notebook["cells"]
     except (ValueError, KeyError, TypeError) as error:
         raise NotebookError(f"{path} is not a notebook: {error!r}; open it in JupyterLab and save it again") from None
-    if form < (4, 5) or not isinstance(cells, list):
-        raise NotebookError(f"{path} has format {form[0]}.{form[1]}, and 4.5 is needed; open it in JupyterLab and save it again")
+    if form < least or form[0] > 4 or not isinstance(cells, list):
+        needed = f"{least[0]}.{least[1]}"
+        raise NotebookError(
+            f"{path} has format {form[0]}.{form[1]}, and {needed} is needed; open it in JupyterLab and save it again"
+        )
     return {**notebook, "cells": cells}
 
 
@@ -78,6 +102,17 @@ def write_notebook(notebook: Notebook, path: str | Path) -> bool:
 def source(cell: dict[str, Any]) -> str:
     """A cell's source as one text."""
     return joined(cell.get("source", ""))
+
+
+def marks(cell: Cell) -> set[str]:
+    """What a cell asks of nbval, by tags or in comments: of `skip`, `ignore` (its output) and `raises` (an error is meant).
+
+    >>> sorted(marks({"source": "# NBVAL_SKIP", "metadata": {"tags": ["raises-exception"]}}))
+    ['raises', 'skip']
+    """
+    tags = cell.get("metadata", {}).get("tags") or []
+    comments = [line.strip().lstrip("#").strip() for line in source(cell).splitlines() if line.strip().startswith("#")]
+    return {_MARKS[word] for word in (*tags, *comments) if word in _MARKS}
 
 
 def joined(text: str | list[str]) -> str:
@@ -102,35 +137,75 @@ def refresh(paths: Iterable[str | Path], *, timeout: int = 60) -> list[Path]:
     return changed
 
 
-def execute(notebook: Notebook, path: str | Path, timeout: int = 60) -> Notebook:
-    """The notebook with the outputs of a fresh run. It runs in the folder of `path`.
+def execute(notebook: Notebook, path: str | Path, timeout: int = 60, *, environment: Mapping[str, str] | None = None) -> Notebook:
+    """The notebook with the outputs of a fresh run. It runs in the folder of `path`, with the Python that runs this.
+
+    Cells that nbval is told to skip are not run and stay as they are.
+
+    Args:
+        notebook: as `read_notebook` gives it.
+        path: its file.
+        timeout: seconds that a cell may take.
+        environment: more variables for its kernel.
 
     Raises:
         NotebookError: a cell failed, or took longer than `timeout` seconds.
     """
     import nbformat.v4
-    from nbclient import NotebookClient
     from nbclient.exceptions import CellControlSignal, DeadKernelError
 
-    fresh = nbformat.v4.reads(json.dumps({**notebook, "metadata": {"kernelspec": KERNEL}}))  # type: ignore[no-untyped-call]
-    folder = str(Path(path).resolve().parent)
-    client = NotebookClient(
-        fresh,
-        timeout=timeout,
-        startup_timeout=120,
-        kernel_name=KERNEL["name"],
-        resources={"metadata": {"path": folder}},
-        extra_arguments=["--log-level=40"],  # a kernel warns each time that it can be overheard on this machine
+    marked = [_with_tags(cell) for cell in notebook["cells"]]
+    fresh = nbformat.v4.reads(  # type: ignore[no-untyped-call]
+        json.dumps({**notebook, "cells": marked, "metadata": {"kernelspec": KERNEL}})
     )
     outside = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
     told = ""
     try:
-        client.execute(env=outside | ENVIRONMENT)
+        _client(fresh, path, timeout).execute(env=outside | ENVIRONMENT | dict(environment or {}), stderr=subprocess.DEVNULL)
     except (CellControlSignal, DeadKernelError) as error:
         told = _COLOURS.sub("", str(error)).rstrip()
     if told:
         raise NotebookError(f"{Path(path).name} does not run to its end, and was left as it is:\n{told}")
-    return dict(json.loads(nbformat.v4.writes(fresh)))  # type: ignore[no-untyped-call]
+    made = dict(json.loads(nbformat.v4.writes(fresh)))  # type: ignore[no-untyped-call]
+    for cell, before in zip(made["cells"], notebook["cells"], strict=True):
+        cell["metadata"] = {**before.get("metadata", {}), **{k: v for k, v in cell["metadata"].items() if k != "tags"}}
+    return made | {"metadata": notebook.get("metadata", {})}
+
+
+def _with_tags(cell: Cell) -> Cell:
+    """The cell with the tags by which nbclient knows what nbval knows by its own."""
+    asked = marks(cell)
+    more = [tag for tag, mark in ((_SKIPPED, "skip"), (_RAISES, "raises")) if mark in asked]
+    if not more:
+        return cell
+    metadata = cell.get("metadata", {})
+    return {**cell, "metadata": {**metadata, "tags": [*(metadata.get("tags") or []), *more]}}
+
+
+def _client(fresh: Any, path: str | Path, timeout: int) -> Any:
+    import ipykernel.kernelspec
+    from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+    from jupyter_client.manager import AsyncKernelManager
+    from nbclient import NotebookClient
+
+    class ThisPython(KernelSpecManager):  # a kernel "python3" that somebody installed may be another Python
+        def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+            return KernelSpec(resource_dir=ipykernel.kernelspec.RESOURCES, **ipykernel.kernelspec.get_kernel_dict())
+
+    class Manager(AsyncKernelManager):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(kernel_spec_manager=ThisPython(), **options)
+
+    return NotebookClient(
+        fresh,
+        timeout=timeout,
+        startup_timeout=120,
+        kernel_name=KERNEL["name"],
+        kernel_manager_class=Manager,
+        skip_cells_with_tag=_SKIPPED,
+        resources={"metadata": {"path": str(Path(path).resolve().parent)}},
+        extra_arguments=["--log-level=40"],  # a kernel warns each time that it can be overheard on this machine
+    )
 
 
 def clean(notebook: Notebook) -> Notebook:
@@ -142,6 +217,51 @@ def clean(notebook: Notebook) -> Notebook:
         "nbformat": 4,
         "nbformat_minor": 5,
     }
+
+
+def clean_gently(notebook: Notebook) -> Notebook:
+    """The notebook without what differs from run to run, and with all that its author may have put there on purpose.
+
+    The names of cells, their tags and their other metadata stay; the state of widgets, the times of the run, the version of
+    Python and the name of a kernel that is on one machine only go.
+    """
+    metadata = {name: value for name, value in notebook.get("metadata", {}).items() if name != "widgets"}
+    metadata["kernelspec"] = dict(KERNEL)
+    if "language_info" in metadata:
+        metadata["language_info"] = {name: value for name, value in metadata["language_info"].items() if name != "version"}
+    named = (notebook["nbformat"], notebook["nbformat_minor"]) >= NEWEST
+    seen: set[str] = set()
+    cells = []
+    for place, cell in enumerate(notebook["cells"]):
+        made = {**cell, "metadata": {k: v for k, v in cell.get("metadata", {}).items() if k not in _TIMES}}
+        if named and (not cell.get("id") or cell["id"] in seen):
+            made["id"] = hashlib.sha256(f"{place}\n{source(cell)}".encode()).hexdigest()[:8]
+        seen.add(made.get("id", ""))
+        if cell["cell_type"] == "code":
+            made["outputs"] = _clean_outputs(cell.get("outputs", []))
+        cells.append(made)
+    return {**notebook, "cells": cells, "metadata": metadata}
+
+
+def changes(before: Notebook, after: Notebook) -> list[str]:
+    """What is different in a notebook after it was run anew and cleaned, in words; for what `write_notebook` saved."""
+
+    def shown(cell: Cell) -> list[dict[str, Any]]:
+        return [{k: v for k, v in out.items() if k != "execution_count"} for out in _clean_outputs(cell.get("outputs", []))]
+
+    pairs = list(enumerate(zip(before["cells"], after["cells"], strict=True), 1))
+    told = []
+    if places := [place for place, (old, new) in pairs if shown(old) != shown(new)]:
+        told.append(f"new output in cell{'s' if len(places) > 1 else ''} {', '.join(map(str, places))}")
+    if any(old.get("execution_count") != new.get("execution_count") for _, (old, new) in pairs):
+        told.append("cells counted from 1")
+    if "widgets" in before.get("metadata", {}):
+        told.append("the state of widgets dropped")
+    if "version" in before.get("metadata", {}).get("language_info", {}):
+        told.append("the version of Python dropped")
+    if before.get("metadata", {}).get("kernelspec", {}).get("name") != KERNEL["name"]:
+        told.append("its kernel is python3")
+    return told or ["its form alone, no output"]
 
 
 def _clean_cell(cell: dict[str, Any], seen: Counter[str]) -> dict[str, Any]:

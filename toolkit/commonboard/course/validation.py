@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from commonboard.course.lint import LintFinding, lint
+from commonboard.course.lint import lint
 from commonboard.course.refresh import (
     NotebookError,
     clean,
@@ -22,6 +22,7 @@ from commonboard.course.refresh import (
     refresh,
     write_notebook,
 )
+from commonboard.course.sheet import LintFinding
 
 __all__ = [
     "LintFinding",

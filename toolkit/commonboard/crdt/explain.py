@@ -32,7 +32,7 @@ class MergeRow:
     merged: Any
 
 
-class MergeExplanation(list[MergeRow], Viewable):
+class MergeExplanation(Viewable, list[MergeRow]):
     """The rows of one merge, in the order of the elements."""
 
     def __str__(self) -> str:

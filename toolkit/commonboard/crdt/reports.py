@@ -64,7 +64,7 @@ class _Report:
             raise LawError(str(self))
 
 
-class LawReport(_Report, list[LawRow], Viewable):
+class LawReport(_Report, Viewable, list[LawRow]):
     """One row for each law, and the overall verdict.
 
     Attributes:
@@ -85,7 +85,7 @@ class LawReport(_Report, list[LawRow], Viewable):
         return "\n".join([*lines, f"Tried: {self.bound}."])
 
 
-class SpecReport(_Report, list[StepRow], Viewable):
+class SpecReport(_Report, Viewable, list[StepRow]):
     """Whether a type says what its specification says, and the history that shows it if not.
 
     Attributes:

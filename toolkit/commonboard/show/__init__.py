@@ -11,6 +11,7 @@ To teach it another result, register functions, as `results` does for a run:
 """
 
 from commonboard.show.charts import ChartError, curve
+from commonboard.show.comparisons import comparison_chart
 from commonboard.show.frames import NoTableError, frame
 from commonboard.show.picture import Picture
 from commonboard.show.results import run_picture
@@ -25,6 +26,7 @@ __all__ = [
     "Picture",
     "PictureError",
     "board_table",
+    "comparison_chart",
     "curve",
     "frame",
     "history_table",

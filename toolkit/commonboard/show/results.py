@@ -51,7 +51,8 @@ def _(run: Run) -> pd.DataFrame:
 def _(run: Run) -> str:
     facts = [_caption(run)]
     facts += [f"{run.tokens:,} tokens spent on thinking."] if run.tokens else []
-    facts += [f"Writes refused: {run.retries:,}."] if run.retries else []
+    facts += [f"Writes refused: {run.retries:,}." if run.retries else "No write was refused."]
+    facts += [f"Keys that still have several values: {run.unresolved:,}."] if run.unresolved else []
     return f"<p>{escape(' '.join(facts))} {_replay(run.token)}</p>{_listed(run.troubles)}"
 
 

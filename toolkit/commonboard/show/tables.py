@@ -110,7 +110,7 @@ def _(page: Page) -> Table:
     rows = [
         [
             Td(entry.key),
-            value_cell(entry_value(entry)),
+            _kept_cell(entry_value(entry)),
             value_cell(entry.version),
             value_cell(entry.actor),
             *([value_cell(entry.expires_at_turn)] if expires else []),
@@ -130,7 +130,7 @@ def _(log: Log) -> Table:
             value_cell(event.actor),
             Td(event.operation),
             Td(event.key),
-            Td("deleted") if event.value is None else value_cell(event_value(event)),
+            Td("deleted") if event.value is None else _kept_cell(event_value(event)),
             Td(f"{event.version_before} → {event.version}"),
             value_cell(event.saw),
             value_cell(event.reason),
@@ -196,6 +196,11 @@ def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Td]]) ->
         body = f'<tr><td colspan="{len(columns)}">nothing</td></tr>'
     named = f'<caption style="text-align:left">{escape(caption)}</caption>'
     return f'<table cellpadding="5">{named}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _kept_cell(value: Any) -> Td:
+    """A cell for a value that an entry holds: null is a value too."""
+    return Td("null") if value is None else value_cell(value)
 
 
 def fact_cell(fact: Any) -> Td:

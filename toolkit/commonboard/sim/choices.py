@@ -46,6 +46,14 @@ class Choices:
     def __len__(self) -> int:
         return len(self._taken)
 
+    def __repr__(self) -> str:
+        return f"Choices({self.numbers})"
+
+    def belong_to(self, *program: str | None) -> None:
+        """Make the token fit only where all this is the same: the agents' names, what was given."""
+        for text in program:
+            self._checksum = zlib.crc32(repr(text).encode(), self._checksum)
+
     def choose(self, alternatives: Sequence[Choice]) -> Choice:
         """One of the alternatives; where there is only one, that is no choice and is not recorded."""
         count = len(alternatives)
@@ -140,7 +148,8 @@ class Replay:
         if choices.token != self.token:
             raise ReplayError(
                 f"the token {self.token} is of another program: replaying it gave {choices.token}; "
-                "use the same agents, policy, given values and world as the run that printed it"
+                "use the same agents, policy, given values and world as the run that printed it. If they are the same, an agent "
+                "depends on something else: global random, the clock, or objects left over from an earlier run"
             )
 
 

@@ -34,6 +34,8 @@ def made_store(factory: Callable[..., Any] | None, base: SimStore, recorder: Rec
     """
     if factory is None:
         return base
+    if is_built_in(factory) and not isinstance(factory, type):
+        raise _keeps_its_own(factory)
     if not callable(factory):
         raise SimulationError(
             f"store= takes a factory, so that each run begins with an empty store: store=lambda: {type(factory).__name__}(…)"
@@ -43,12 +45,17 @@ def made_store(factory: Callable[..., Any] | None, base: SimStore, recorder: Rec
     if store is base or _holds(store, base):
         return store
     if is_built_in(store):
-        raise SimulationError(
-            f"{type(store).__name__} cannot run under the simulator, which keeps its own board in memory; leave store= out, "
-            f"or run these agents live: cb.SharedMemory({type(store).__name__}(…)) works on your own event loop"
-        )
+        raise _keeps_its_own(store)
     # Messages name the class of a store, and should name the one that the person knows.
     return type(type(store).__name__, (Gate,), {})(store, recorder)
+
+
+def _keeps_its_own(store: Any) -> SimulationError:
+    name = type(store).__name__
+    return SimulationError(
+        f"{name} cannot run under the simulator, which keeps its own board in memory; leave store= out, "
+        f"or run these agents live: cb.SharedMemory({name}(…)) works on your own event loop"
+    )
 
 
 def _takes_base(factory: Callable[..., Any]) -> bool:

@@ -19,18 +19,19 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 from typing import Any, NoReturn
 
-from commonboard.errors import SimulationError
+from commonboard.sim.outside import Outside, refusal
 
 AGENT: contextvars.ContextVar[str] = contextvars.ContextVar("commonboard_agent", default="")
 """The agent whose code is running. Tasks that an agent starts inherit it."""
 
 
 class Endless(Exception):
-    """The budget of steps ran out while this agent was running."""
+    """A budget ran out while this agent was running; `limit` says which."""
 
-    def __init__(self, agent: str) -> None:
-        super().__init__(agent)
+    def __init__(self, agent: str, limit: str) -> None:
+        super().__init__(agent, limit)
         self.agent = agent
+        self.limit = limit
 
 
 class SimTask(asyncio.Task[Any]):
@@ -62,7 +63,7 @@ class SimLoop(asyncio.AbstractEventLoop):
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._now = 0.0
         self._sequence = 0
-        self._steps_left = max_steps
+        self._steps_left = self._max_steps = max_steps
         self._made = 0
         self._generators: list[weakref.ref[AsyncGenerator[Any, Any]]] = []
         self.tasks: list[SimTask] = []
@@ -81,7 +82,7 @@ class SimLoop(asyncio.AbstractEventLoop):
                 continue
             self._steps_left -= 1
             if self._steps_left < 0:
-                raise Endless(_agent_of(handle))
+                raise Endless(_agent_of(handle), f"max_steps={self._max_steps:,}")
             handle._run()
 
     def next_timer(self) -> float | None:
@@ -207,6 +208,8 @@ class Stepping:
         # The collector would run finalizers at moments that depend on how much memory is in use.
         self._collects = gc.isenabled()
         gc.disable()
+        self._outside = Outside(SimLoop)
+        self._outside.__enter__()
         self._as_completed: Any = asyncio.as_completed
         asyncio.as_completed = _as_completed_in_order  # type: ignore[assignment]
         self._hooks = sys.get_asyncgen_hooks()
@@ -217,6 +220,7 @@ class Stepping:
         asyncio._set_running_loop(self._outer)
         sys.set_asyncgen_hooks(*self._hooks)
         asyncio.as_completed = self._as_completed
+        self._outside.__exit__()
         if self._collects:
             gc.enable()
         if self._outer is not None and self._task is not None:
@@ -239,10 +243,7 @@ _AS_COMPLETED = asyncio.as_completed
 
 def _outside(name: str, what: str) -> Callable[..., NoReturn]:
     def refuse(self: SimLoop, *args: Any, **options: Any) -> NoReturn:
-        raise SimulationError(
-            f"{what} was used in a simulation, which could not repeat it; use me.think(seconds) for work that takes time, "
-            "or run these agents live: give each memory.agent(name) on your own event loop"
-        )
+        raise refusal(what)
 
     refuse.__name__ = name
     return refuse

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from commonboard.entry import Log, MemoryEntry, Page, Viewable, Write
-from commonboard.errors import SimulationError
+from commonboard.entry import Log, Page, Viewable
+from commonboard.errors import InvalidArgumentError, SimulationError
 from commonboard.history import GIVEN, History
 from commonboard.policies import ConflictPolicy, Optimistic, as_policy
 from commonboard.sim.choices import Choices, Listed, Replay, seeded
 from commonboard.sim.crew import begun, named_agents
 from commonboard.sim.foreign import Gate, made_store
+from commonboard.sim.given import Given, given_writes
 from commonboard.sim.loop import AGENT, Endless, SimLoop, Stepping
 from commonboard.sim.memory import SimMemory, UpdateCall
 from commonboard.sim.scenario import Scenario
 from commonboard.sim.store import Recorder, SimStore, Waiting
 from commonboard.sim.trouble import Trouble, died, stuck
 from commonboard.sim.world import Message, Network, Replica, Sibling, World
-from commonboard.values import MARKERS, decoded, encode, plain
-
-Given = Mapping[str, Any] | Iterable[MemoryEntry]
+from commonboard.values import decoded, plain
 
 
 @dataclass(slots=True)
@@ -137,7 +136,7 @@ def simulate(
     world: World | None = None,
     turn: int = 0,
     max_operations: int = 20_000,
-    max_steps: int = 1_000_000,
+    max_steps: int = 300_000,
 ) -> Run:
     """Run agents concurrently, in virtual time, and give everything that happened. The same arguments give the same run.
 
@@ -171,6 +170,10 @@ def simulate(
     if given is None and scenario is not None:
         given = scenario.given
     replayed = None if replay is None else Replay(replay) if isinstance(replay, str) else Listed(replay)
+    if world is not None and not isinstance(world, World):
+        raise InvalidArgumentError(f"world= takes a World, such as cb.World(replicas=2), not {world!r:.60}")
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, str))):
+        raise InvalidArgumentError(f"a seed is a whole number, a text, or None for the boring order, not {seed!r:.60}")
     choices = Choices(replayed or (None if seed is None else seeded(seed)))
     settled = Optimistic() if policy is None else as_policy(policy)
     simulation = _Simulation(crew, settled, choices, given or {}, store, world or World(), turn, max_operations, max_steps)
@@ -218,7 +221,7 @@ class _Simulation:
         self._crew = crew
         self._policy = policy
         self._choices = choices
-        self._budget = max_operations
+        self._budget = self._max_operations = max_operations
         self._loop = SimLoop(max_steps)  # type: ignore[abstract]  # what is missing is refused by name in loop.py
         self._recorder = Recorder(self._loop, crew)
         self._network = Network(policy)
@@ -234,7 +237,8 @@ class _Simulation:
         self._stores = [(base, made_store(store, base, self._recorder)) for base in bases]
         self._calls: list[UpdateCall] = []
         self._memories = [SimMemory(self._recorder, made, policy, turn, self._calls) for _, made in self._stores]
-        self._given = self._writes(given)
+        self._given = given_writes(given, self._recorder.now())
+        choices.belong_to(*crew, *(part for write in self._given for part in (write.key, write.value)))
         self._main: dict[str, asyncio.Task[Any]] = {}
 
     def run(self) -> Run:
@@ -290,7 +294,7 @@ class _Simulation:
                         ends.troubles += [stuck(name, task) for name, task in self._main.items() if not task.done()]
                     return
                 if self._budget <= 0 and not over:
-                    raise Endless(acted)
+                    raise Endless(acted, f"max_operations={self._max_operations:,}")
                 self._budget -= 1
                 chosen = self._choices.choose(possible)
                 if isinstance(chosen, Waiting):
@@ -305,18 +309,7 @@ class _Simulation:
             ends.outcome = "endless"
             left = {name: task for name, task in self._main.items() if not task.done()}
             guilty = [endless.agent] if endless.agent in left else list(left)
-            ends.troubles += [stuck(name, left[name], endless=True) for name in guilty]
-
-    def _writes(self, given: Given) -> list[Write]:
-        entries = [MemoryEntry(k, v) for k, v in given.items()] if isinstance(given, Mapping) else list(given)
-        writes = []
-        for entry in entries:
-            text, markers = encode(entry.value)
-            metadata = {k: v for k, v in entry.metadata.items() if k not in MARKERS} | markers
-            created = entry.created_at if entry.created_at.year > 1970 else self._recorder.now()
-            actor, expires = entry.actor or GIVEN, entry.expires_at_turn
-            writes.append(Write(entry.key, text, metadata, actor=actor, created_at=created, expires_at_turn=expires))
-        return writes
+            ends.troubles += [stuck(name, left[name], endless.limit) for name in guilty]
 
     def _deliver(self, message: Message) -> None:
         try:
@@ -346,8 +339,8 @@ class _Simulation:
             while not task.done() and self._loop.next_timer() is not None:
                 self._loop.advance()
                 self._loop.run_ready()
-        except Endless:
-            raise SimulationError(str(stuck("the store", task, endless=True))) from None
+        except Endless as endless:
+            raise SimulationError(str(stuck("the store", task, endless.limit))) from None
         if not task.done():
             raise SimulationError(str(stuck("the store", task)))
         return task.result()

@@ -46,7 +46,7 @@ def died(agent: str, error: BaseException, whose: str = "") -> Trouble:
     return Trouble(agent, what, *_own(frames))
 
 
-def stuck(agent: str, task: asyncio.Task[Any], endless: bool = False) -> Trouble:
+def stuck(agent: str, task: asyncio.Task[Any], endless: str = "") -> Trouble:
     """The trouble of an agent that is still running."""
     frames, inner = [], ""
     waits: Any = task.get_coro()
@@ -57,7 +57,7 @@ def stuck(agent: str, task: asyncio.Task[Any], endless: bool = False) -> Trouble
             inner = waits.__qualname__ if _is_plumbing(waits.cr_code.co_filename) else ""
         waits = getattr(waits, "cr_await", None)
     if endless:
-        return Trouble(agent, "never ends (the budget of steps is spent)", *_own(frames))
+        return Trouble(agent, f"never ends ({endless} is spent)", *_own(frames))
     return Trouble(
         agent, f"waits for {inner or _named(getattr(task, '_fut_waiter', None))}, which nobody will end", *_own(frames)
     )

@@ -76,6 +76,7 @@ class FileStore(InMemoryStore):
         super().__init__(clock=clock)
         self.path = os.fspath(path) if isinstance(path, os.PathLike) else path
         check_text(self.path, "the path of the file")
+        self.path = os.path.expanduser(self.path)
         self.readonly = readonly
         self._file = os.path.realpath(self.path)
         self._keep = keep_events

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from commonboard.course.exercise import Exercise, Fault, Feedback, check_async, over_seeds, story
+from commonboard.course.exercise import Exercise, Fault, Feedback, call, check_async, over_seeds, story
 from commonboard.errors import StoreShapeError
 from commonboard.handle import AgentMemory
 from commonboard.history import Operation
@@ -23,7 +23,7 @@ def _one_wins_and_is_noted(make_store: Callable[[Any], Any]) -> Feedback:
     made: list[Any] = []
 
     def around(base: Any) -> Any:
-        made.append(make_store(base))
+        made.append(call(make_store, base))
         if not isinstance(getattr(made[-1], "noted", None), list):
             raise StoreShapeError(f"{type(made[-1]).__name__} has no list `noted`; let `__init__` make one: self.noted = []")
         return made[-1]

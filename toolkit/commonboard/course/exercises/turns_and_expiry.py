@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from commonboard.course.exercise import SEEDS, Exercise, Fault, Feedback, call, check_async, over_seeds
+from commonboard.course.exercise import SEEDS, Exercise, Fault, Feedback, NotSolvedYet, call, check_async, over_seeds
 from commonboard.entry import LogicalClock, MemoryEntry
 from commonboard.handle import AgentMemory
 from commonboard.history import Operation
@@ -220,8 +220,8 @@ def _a_round(play_round: Callable[..., Any], spans: dict[str, int]) -> tuple[str
         return board.turn, await board.value("web/hint") is not None, clock.time()
 
     run = simulate({"round": lead}, seed=None)
-    for error in run.errors.values():
-        raise error
+    if isinstance(run.errors.get("round"), NotSolvedYet):
+        raise run.errors["round"]
     if not run.ok:
         return f"it did not come to its end ({'; '.join(map(str, run.troubles))})", lines
     turn, there, seconds = run.results["round"]
