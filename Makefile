@@ -11,13 +11,14 @@ JOBS  ?= 2
 LAB_EXTRAS  := lab
 TEST_EXTRAS := lab,test,dev,bench
 
-.PHONY: help lab test lint unit examples notebooks check refresh clean FORCE
+.PHONY: help lab demo test lint unit examples notebooks check refresh clean FORCE
 
 help:
 	@echo 'commonboard: see what goes wrong when several agents write to one memory'
 	@echo
 	@echo '  make lab      open the course in JupyterLab, at its first notebook; set up first where needed'
 	@echo '  make test     lint, types, tests, examples of the documentation, and every notebook (about five minutes)'
+	@echo '  make demo     compare three policies on one crew, and write demo.html: table, chart and the picture of a loss'
 	@echo '  make check    the slow tests: a real browser, builds, long searches'
 	@echo
 	@echo 'When you change the code:'
@@ -60,6 +61,9 @@ notebooks: $(VENV)/.set-up-test
 
 check: $(VENV)/.set-up-test
 	$(PY) -m pytest -p no:nbval -m 'slow or browser' tests
+
+demo: $(VENV)/.set-up-lab
+	$(VENV)/bin/commonboard compare --html demo.html
 
 refresh: $(VENV)/.set-up-test
 	$(NOTEBOOK_ENV) $(PY) -m commonboard.course.validation refresh notebooks

@@ -147,7 +147,7 @@ def test_on_a_terminal_there_is_a_table_for_each_notebook(tmp_path: Path, ran: R
     monkeypatch.setenv("COLUMNS", "150")
     path = save(tmp_path / "a.ipynb", code("1", value("1")))
     ran(LintFinding(str(path), 1, "saved [1], now [bold]", "do"))
-    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).split() for line in call(path, code=1)]
+    lines = [re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", line).split() for line in call(path, code=1)]
     assert [str(path)] in lines
     assert ["1", "saved", "[1],", "now", "[bold]", "do"] in lines
     assert ["cell", "what", "to", "mend", "it"] in lines

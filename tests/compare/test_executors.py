@@ -152,7 +152,8 @@ class TestAFailure:
         assert [future.asked for future in executor.futures] == [1] + [0] * 9
         assert all(future.cancelled for future in executor.futures)
 
-    def test_of_the_executor_itself_is_told(self) -> None:
+    def test_of_the_executor_itself_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delitem(sys.modules, "cloudpickle", raising=False)
         closed = ThreadPoolExecutor(1)
         closed.shutdown()
         with pytest.raises(ComparisonError, match=r"ThreadPoolExecutor could not make the runs of 'local'.*after shutdown"):
@@ -276,6 +277,20 @@ class TestAScenarioOnItsWay:
         assert list(pickle.loads(pickle.dumps(changed)).agents) == ["only"]
         with pytest.raises((pickle.PicklingError, AttributeError)):
             pickle.dumps(dataclasses.replace(scenarios.counter(agents=2), story="another"))
+
+    def test_that_no_module_has_goes_by_value(self) -> None:
+        @scenario
+        def mine(agents: int = 2) -> Scenario:
+            return guest_book
+
+        @scenario
+        def tagged(agents: int = 2) -> Scenario:  # the module has one of this name, and it is another
+            return guest_book
+
+        assert tagged.variant is not None
+        tagged.variant.__module__, tagged.variant.__qualname__ = "tests.compare.crews", "tagged"
+        for made in (mine, tagged):
+            assert made(agents=3).__reduce__()[1] == (made.variant, {"agents": 3})
 
     def test_from_a_notebook_goes_by_value(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def mine(agents: int = 2) -> Scenario:

@@ -18,6 +18,7 @@ from tests.compare.crews import (
     tagged,
     writes_mine,
 )
+from tests.helpers import FiveMethods
 from tests.sim.orders import every
 
 import commonboard as cb
@@ -435,10 +436,9 @@ class TestTheCallsOfARun:
         assert [call.operation for call in calls[1:]] == [None, None, None]
 
     def test_are_noted_on_a_store_that_keeps_no_versions_too(self) -> None:
-        from tests.helpers import FiveMethods
-
-        run = cb.simulate(_adds("a"), policy=cb.LastWriterWins(), store=FiveMethods)
-        assert [(call.outcome, call.operation) for call in run.calls] == [("wrote", None)]
+        for policy in (cb.LastWriterWins(), cb.Merge(cb.ORSet)):
+            run = cb.simulate(_adds("a"), policy=policy, store=FiveMethods)
+            assert [(call.outcome, call.operation) for call in run.calls] == [("wrote", None)]
 
 
 def _adds(item: str, seconds: float = 0) -> Any:

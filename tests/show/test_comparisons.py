@@ -185,6 +185,11 @@ class TestTheChart:
         ]
         assert 'alt="Loss, price and delay' in picture._repr_html_()
 
+    def test_of_a_sweep_leaves_out_a_price_that_there_is_not(self) -> None:
+        nothing = made(row(at=1), row(at=2, kept=0, overwritten=400), row(at=3), knob="think")
+        prices = nothing.chart().text.split("\n\n")[1].splitlines()
+        assert prices == ["tokens per kept:", "time to think (virtual s)  Optimistic"] + [f"{n:>25}       1,400" for n in (1, 3)]
+
     def test_without_a_sweep_has_a_bar_for_each_policy(self) -> None:
         picture = QUIET.chart()
         ElementTree.fromstring(picture.svg)

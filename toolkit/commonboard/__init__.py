@@ -2,6 +2,8 @@
 
 from commonboard import scenarios
 from commonboard.check import CheckFailed, Finding, Holds, Unknown, Verdict, Violation, no_lost_updates
+from commonboard.check.comparison import Comparison
+from commonboard.compare import ComparisonError, PolicyIgnoredWarning, compare
 from commonboard.course.data import data
 from commonboard.crdt import GCounter, ORSet, PNCounter
 from commonboard.entry import (
@@ -75,6 +77,8 @@ __all__ = [
     "CapabilityError",
     "CheckFailed",
     "CommonboardError",
+    "Comparison",
+    "ComparisonError",
     "ConflictError",
     "ConflictPolicy",
     "ConformanceError",
@@ -107,6 +111,7 @@ __all__ = [
     "PNCounter",
     "Page",
     "PolicyError",
+    "PolicyIgnoredWarning",
     "PrefixUnchanged",
     "Reading",
     "Reject",
@@ -133,6 +138,7 @@ __all__ = [
     "Violation",
     "World",
     "Write",
+    "compare",
     "data",
     "no_lost_updates",
     "scenarios",

@@ -109,7 +109,7 @@ def course(copy: bool = True) -> Path:
         return SHIPPED / "notebooks"
     made = Path.cwd() / COPY
     before = made.is_dir()
-    for path in sorted(path for path in SHIPPED.rglob("*") if path.is_file()):
+    for path in sorted(path for path in SHIPPED.rglob("*") if path.is_file() and ".ipynb_checkpoints" not in path.parts):
         target = made / path.relative_to(SHIPPED)
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.exists():

@@ -147,10 +147,12 @@ def _bar(doing: str, total: int) -> Iterator[Progress]:
     """A bar on the terminal that tells which cell is running; nothing in a pipe or on CI."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress as Bar, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     screen = console(stderr=True)
-    quiet = not screen.is_terminal or bool(os.environ.get("CI"))
-    with Bar(*columns, console=screen, transient=True, disable=quiet) as bar:
+    if not screen.is_terminal or os.environ.get("CI"):
+        yield lambda path, cell, of: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bar(*columns, console=screen, transient=True) as bar:
         task = bar.add_task(doing, total=total)
 
         def progress(path: Path, cell: int, of: int) -> None:

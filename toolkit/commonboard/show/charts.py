@@ -6,7 +6,7 @@ Each says its numbers as text too, and no line is told from another by its colou
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -90,7 +90,7 @@ def panels(charts: Mapping[str, Lines], *, x: str, caption: str) -> Picture:
         every[-1, 0].set_xlabel(x)
         if len(names) > 1:
             figure.legend(*every[0, 0].get_legend_handles_labels(), loc="outside upper left", frameon=False, ncols=3)
-    told = "\n\n".join(_table(lines, x, y) for y, lines in charts.items())
+    told = "\n\n".join(_table(lines, x, y, _number) for y, lines in charts.items())
     return _picture(svg, told, caption, height)
 
 
@@ -175,10 +175,10 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def _table(lines: Lines, x: str, y: str) -> str:
+def _table(lines: Lines, x: str, y: str, number: Callable[[float], str] = "{:.3g}".format) -> str:
     rows = [[x, *lines]]
     for place in sorted({place for points in lines.values() for place in points}):
-        rows.append([f"{place:g}", *(f"{points[place]:.3g}" if place in points else "" for points in lines.values())])
+        rows.append([f"{place:g}", *(number(points[place]) if place in points else "" for points in lines.values())])
     return "\n".join([f"{y}:", *_aligned(rows)])
 
 

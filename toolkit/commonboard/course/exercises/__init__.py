@@ -9,6 +9,7 @@ from __future__ import annotations
 from commonboard.course.exercise import Exercise, not_solved_yet
 from commonboard.course.exercises import (
     compare_and_set,
+    compare_policies,
     crdt_merge,
     last_writer_wins,
     optimistic,
@@ -25,6 +26,7 @@ _MODULES = (
     optimistic,
     compare_and_set,
     crdt_merge,
+    compare_policies,
 )
 _ALL: dict[str, Exercise] = {exercise.name: exercise for module in _MODULES for exercise in module.EXERCISES}
 
