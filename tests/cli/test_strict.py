@@ -163,6 +163,12 @@ def test_a_kernel_that_cannot_start_is_no_finding_and_no_pass(tmp_path: Path, mo
         validate([save(tmp_path / "a.ipynb", ONE)])
 
 
+def test_a_kernel_that_did_not_load_the_guard_is_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("commonboard.course.strict.CONFIGURATION", "")
+    with pytest.raises(ValidationError, match="the guard could not be asked"):
+        validate([save(tmp_path / "a.ipynb", ONE)])
+
+
 def test_a_process_that_breaks_down_is_no_finding_and_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "nbval.py").write_text("raise SystemExit('broken on purpose')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

@@ -6,6 +6,7 @@ loads scripts from the network), times, the version of Python, the random names 
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
@@ -140,7 +141,7 @@ def refresh(paths: Iterable[str | Path], *, timeout: int = 60) -> list[Path]:
 def execute(notebook: Notebook, path: str | Path, timeout: int = 60, *, environment: Mapping[str, str] | None = None) -> Notebook:
     """The notebook with the outputs of a fresh run. It runs in the folder of `path`, with the Python that runs this.
 
-    Cells that nbval is told to skip are not run and stay as they are.
+    Cells that nbval is told to skip are not run and stay as they are. It cannot be called where an event loop is running.
 
     Args:
         notebook: as `read_notebook` gives it.
@@ -159,9 +160,12 @@ def execute(notebook: Notebook, path: str | Path, timeout: int = 60, *, environm
         json.dumps({**notebook, "cells": marked, "metadata": {"kernelspec": KERNEL}})
     )
     outside = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
+    whole = outside | ENVIRONMENT | dict(environment or {})
     told = ""
     try:
-        _client(fresh, path, timeout).execute(env=outside | ENVIRONMENT | dict(environment or {}), stderr=subprocess.DEVNULL)
+        # In a loop of its own, which is closed: what nbclient makes for each thread stays open.
+        with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:  # the kind that zmq works with everywhere
+            runner.run(_client(fresh, path, timeout).async_execute(env=whole, stderr=subprocess.DEVNULL))
     except (CellControlSignal, DeadKernelError) as error:
         told = _COLOURS.sub("", str(error)).rstrip()
     if told:
