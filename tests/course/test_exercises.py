@@ -99,6 +99,55 @@ NEARLY = {
         [("        return", "        await me.value('shared/open_questions')\n        return")],
         r"^Both questions survived in \d+ of 200 runs",
     ),
+    "both write blindly": (
+        "make_the_loss_certain",
+        [
+            (
+                'await me.shared.update("open_questions", add)',
+                'await me.shared.write("open_questions", [f"{me.name} asks"])',
+            )
+        ],
+        r"^A blind write in 200 of 200 runs.*builds on nothing",
+    ),
+    "no two names": (
+        "name_the_two",
+        [("def name_the_two(run):", "def name_the_two(run):\n    return None")],
+        r"You gave None; two names",
+    ),
+    "an async answer to what is over": (
+        "name_the_two",
+        [("def name_the_two(run):", "async def name_the_two(run):\n    return 'web', 'docs'")],
+        r"name_the_two is async",
+    ),
+    "the names the wrong way round": (
+        "name_the_two",
+        [
+            (
+                "def name_the_two(run):",
+                "def name_the_two(run):\n    return [e.actor for e in run.log if 'open' in e.key][::-1]",
+            )
+        ],
+        r"wrote last, and \w+'s question is gone",
+    ),
+    "the policy that drops work": (
+        "pick_the_policy",
+        [("def pick(table):", "def pick(table):\n    return table[0].policy")],
+        r"keeps \d+ of \d+ here, so work is gone",
+    ),
+    "one that keeps everything, and is dear": (
+        "pick_the_policy",
+        [("def pick(table):", "def pick(table):\n    return [row.policy for row in table if row.kept == row.intended][0]")],
+        r"another row does so for fewer tokens",
+    ),
+    "the total as it was": ("hold_the_total", [], r"^The total was wrong in 200 of 200 runs"),
+    "the look-up inside the change": (
+        "hold_the_total",
+        [
+            ('total = await me.value("shared/total")', "async def change(total):\n        return total + await look_up()"),
+            ('await me.shared.write("total", total + await look_up())', 'await me.shared.update("total", change)'),
+        ],
+        r"looked up more than once",
+    ),
     "one shared list": (
         "own_keys_then_digest",
         [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from commonboard.check import no_lost_updates
 from commonboard.course.exercise import Exercise, Fault, Feedback, check_async, over_seeds
 from commonboard.handle import AgentMemory
 from commonboard.history import GIVEN
@@ -26,9 +27,12 @@ def _loses_one(ask: Any) -> Feedback:
             if not any(f"{name} asks" in (op.value or []) for op in mine):
                 return Fault(f"{name} never wrote its question", f"{name} wrote no list that holds `{name} asks`", tuple(mine))
         left = [name for name in run.agents if f"{name} asks" in (run.value(LIST) or [])]
-        if len(left) < len(run.agents):
-            return None
         writes = tuple(op for op in run.history.writes(LIST) if op.agent != GIVEN)
+        if len(left) < len(run.agents):
+            if no_lost_updates(run).holds is False:
+                return None
+            told = "nobody had read the list, so the later write superseded the earlier one: a blind write builds on nothing"
+            return Fault("a blind write", told, writes)
         return Fault("both questions survived", "the second agent read what the first had written", writes)
 
     done = "both agents wrote their question, nobody got an error, and one question is gone."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -24,8 +25,13 @@ def _finds_the_two(name_the_two: Callable[[Run], Any]) -> Feedback:
             continue
         judged += 1
         told = call(name_the_two, run)
+        if inspect.isawaitable(told):
+            told.close() if inspect.iscoroutine(told) else None
+            return Feedback(False, ("`name_the_two` is async. Write a plain `def`: a run is over, so nothing is awaited.",))
+        if not isinstance(told, (tuple, list)) or len(told) != 2:
+            return Feedback(False, (f'You gave `{told!r:.60}`; two names are asked for, loser first: `("web", "docs")`.',))
         loser, winner = _truth(run)
-        if not isinstance(told, (tuple, list)) or tuple(told) != (loser, winner):
+        if tuple(told) != (loser, winner):
             sentence = f"In the run of seed {seed}, {winner} wrote last, and {loser}'s question is gone. You gave `{told!r:.60}`."
             path: list[Operation] = [op for op in run.history.writes(LIST) if op.agent in (loser, winner)]
             return Feedback(

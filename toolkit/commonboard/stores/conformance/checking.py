@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import html
 import inspect
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from commonboard.errors import ConformanceError
 
 MakeStore = Callable[[], Any]
 """Gives a fresh, empty store, or an awaitable of one."""
+_LONGEST_WHY = 300
 BUILT_IN = ("commit", "look", "events", "watch")
 """The methods by which a store counts as one that offers what the built-in stores do."""
 
@@ -138,9 +140,9 @@ class Report:
     def __str__(self) -> str:
         count = {status: len(self._with(status)) for status in ("passed", "failed", "not offered")}
         lines = [", ".join(f"{number} {status}" for status, number in count.items())]
-        lines += [
-            f"  {one.status:<12}{one.name.replace('_', ' ')}" + (f": {one.why}" if one.why else "") for one in self.outcomes
-        ]
+        lines += [_line(one) for one in (*self.failed, *self._with("passed"))]
+        reasons = Counter(one.why for one in self.not_offered)
+        lines += [f"  not offered {why}: {number} check{'s' if number > 1 else ''}" for why, number in reasons.items()]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -210,3 +212,8 @@ async def keys(store: Any) -> list[str]:
 
 async def _awaited(made: Any) -> Any:
     return await made if inspect.isawaitable(made) else made
+
+
+def _line(one: Outcome) -> str:
+    why = one.why if len(one.why) <= _LONGEST_WHY else f"{one.why[:_LONGEST_WHY]}…"
+    return f"  {one.status:<12}{one.name.replace('_', ' ')}" + (f": {why}" if why else "")
