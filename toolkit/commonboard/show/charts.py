@@ -44,6 +44,15 @@ _STYLE: Final[dict[str, Any]] = {
 }
 
 
+# matplotlib writes its colours into each element, and only `!important` is stronger than that.
+_DARK: Final = (
+    "<style>@media (prefers-color-scheme:dark){"
+    '#figure_1 text{fill:#e6edf3 !important}#figure_1 [style*="fill: #ffffff"]{fill:#14191f !important}'
+    '#figure_1 [style*="stroke: #000000"]{stroke:#c3ccd5 !important}'
+    "}</style>"
+)
+
+
 class ChartError(CommonboardError, ValueError):
     """There is nothing to draw, or nothing to draw it with."""
 
@@ -168,7 +177,9 @@ def _ticks() -> Any:
 
 def _picture(svg: Sequence[str], told: str, caption: str, height: int) -> Picture:
     (text,) = svg
-    return Picture(text[text.index("<svg") :], f"{caption}\n{told}", caption, told, _WIDTH, height)
+    drawing = text[text.index("<svg") :]
+    inside = drawing.index(">") + 1
+    return Picture(f"{drawing[:inside]}{_DARK}{drawing[inside:]}", f"{caption}\n{told}", caption, told, _WIDTH, height)
 
 
 def _number(value: float) -> str:
