@@ -201,3 +201,21 @@ def test_an_own_scenario_takes_part_like_any_other() -> None:
 
 def _notes(made: cb.Run) -> list[str]:
     return list(made.value("shared/notes"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"agents": [len]}, "a dict of name to async function"),
+        ({"intents": "ab"}, "not one text"),
+    ],
+)
+def test_a_scenario_that_could_not_be_judged_is_refused(wrong: dict[str, Any], told: str) -> None:
+    with pytest.raises(cb.CommonboardError, match=told):
+        cb.Scenario("one", "", **{"agents": {}, **wrong})
+
+
+def test_an_oracle_that_forgets_its_return_is_no_verdict() -> None:
+    forgets = cb.Scenario("one", "", {}, intents=("a",), kept=lambda state, intent: None)  # type: ignore[arg-type, return-value]
+    with pytest.raises(cb.CommonboardError, match="it says True or False"):
+        forgets.lost({})

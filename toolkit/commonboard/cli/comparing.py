@@ -66,6 +66,8 @@ def compare(
             named = _policies(policies, chosen)
             knobs = {"agents": _numbers(agents, int), "keys": _numbers(keys, int), "think": _numbers(think, float)}
             worlds = _worlds(replicas)
+            if html is not None and html.is_dir():
+                raise InvalidArgumentError(f"{html} is a folder; give the page a name, such as {html / 'page.html'}")
             if html is not None and not html.absolute().parent.is_dir():
                 raise InvalidArgumentError(f"there is no folder {html.absolute().parent}; make it first")
         try:

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from typing import Any
 
+from commonboard.errors import InvalidArgumentError
+
 Agent = Callable[[Any], Any]
 State = Mapping[str, Any]
 Whose = str | tuple[str, int]
@@ -55,6 +57,12 @@ class Scenario:
     by: Callable[[Any], Whose | None] | None = None
     crdt: type[Any] | None = None
     knobs: Mapping[str, Any] | None = field(default=None, init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.agents, Mapping):
+            raise InvalidArgumentError(f"agents= takes a dict of name to async function, not a {type(self.agents).__name__}")
+        if isinstance(self.intents, str):
+            raise InvalidArgumentError(f"intents= takes a tuple of intents, not one text: write ({self.intents!r},)")
 
     def __call__(self, **knobs: Any) -> Scenario:
         """The same scenario with other numbers, such as `counter(agents=4)`; numbers turned before stay as they are.
@@ -104,7 +112,11 @@ class Scenario:
         >>> Scenario("one", "", {}, intents=("a", "b"), kept=lambda state, intent: intent in state["k"]).lost({"k": ["b"]})
         ['a']
         """
-        return [intent for intent in self.intents if not self.kept(state, intent)]
+        answers = [(intent, self.kept(state, intent)) for intent in self.intents]
+        for intent, answer in answers:
+            if answer is None:
+                raise InvalidArgumentError(f"kept(state, {intent!r:.40}) of {self.name!r} gave None; it says True or False")
+        return [intent for intent, answer in answers if not answer]
 
 
 def scenario(variant: Callable[..., Scenario]) -> Scenario:
