@@ -92,7 +92,7 @@ class TestTheTableForATerminal:
         head = str(every).splitlines()[1]
         for words in ("overwritten unseen", "discarded", "rejected (told)", "left unresolved", "lost, unknown why"):
             assert words in head
-        assert str(every).splitlines()[0].endswith("seeds 0 to 199.")
+        assert str(every).splitlines()[0].endswith("seeds 0 to 199. What became of some of it nobody can tell.")
 
     def test_has_a_dash_where_nothing_was_kept(self) -> None:
         assert re.search(r" – +200 \(100 %\)$", str(APART).splitlines()[2])
@@ -258,3 +258,13 @@ class TestPanelsAndBars:
             charts.panels(empty, x="n", caption="It.")
         with pytest.raises(ChartError):
             charts.bars(empty, caption="It.")
+
+
+def test_a_table_with_unknown_losses_claims_no_empty_column() -> None:
+    async def adds(me: cb.AgentMemory) -> None:
+        await me.shared.update("list", lambda found: [*(found or []), me.name])
+
+    nobody_says = cb.Scenario("one list", "", {"a": adds, "b": adds}, intents=("a", "b"), kept=lambda s, i: i in s["shared/list"])
+    told = str(cb.compare(nobody_says, [cb.LastWriterWins()], seeds=20))
+    assert "Nothing was" not in told
+    assert "nobody can tell: give the scenario by=" in told

@@ -110,6 +110,9 @@ def _caption(comparison: Comparison) -> str:
         facts.append(f"on {next(iter(comparison.worlds))}")
     absent = [word for name, word in _FATES.items() if name != "unknown" and not any(getattr(row, name) for row in comparison)]
     told = f". Nothing was {_listed(absent)}".replace(" (told)", "") if absent else ""
+    if any(row.unknown for row in comparison):  # then none of the other columns is known to be empty
+        told = ". What became of some of it nobody can tell"
+        told += ": give the scenario by=, which says whose an intent is" if comparison.scenario.by is None else ""
     return f"{', '.join(facts)}{told}."
 
 
