@@ -6,7 +6,7 @@ import inspect
 import re
 
 import pytest
-from tests.course.cells import run_cell
+from tests.course.cells import mended, run_cell
 
 from commonboard.course import exercises as ex
 from commonboard.course.exercise import Exercise, Feedback, NotSolvedError, NotSolvedYet
@@ -66,17 +66,6 @@ def test_its_cells_are_short_and_end_in_the_check(exercise: Exercise) -> None:
 def test_its_words_are_plain(exercise: Exercise) -> None:
     said = " ".join([exercise.question, exercise.why, *exercise.hints])
     assert [word for word in SOFT_WORDS if re.search(rf"\b{word}\b", said, re.IGNORECASE)] == []
-
-
-def mended(name: str, *changes: tuple[str, str]) -> Feedback:
-    """The blank of an exercise without the lines that say it is not solved, and with some changes."""
-    code = "\n".join(line for line in getattr(ex, name).blank.splitlines() if not line.strip().startswith("ex.not_solved_yet"))
-    for old, new in changes:
-        assert old in code
-        code = code.replace(old, new)
-    feedback = run_cell(code)
-    assert isinstance(feedback, Feedback)
-    return feedback
 
 
 ADD = 'await me.shared.update("open_questions", with_mine)\n    return True'

@@ -5,22 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.course.cells import run_cell
-
-from commonboard.course import exercises as ex
-from commonboard.course.exercise import Feedback
-
-
-def mended(name: str, *changes: tuple[str, str]) -> Feedback:
-    """The blank of an exercise without the lines that say it is not solved, and with some changes."""
-    code = "\n".join(line for line in getattr(ex, name).blank.splitlines() if not line.strip().startswith("ex.not_solved_yet"))
-    for old, new in changes:
-        assert old in code
-        code = code.replace(old, new)
-    feedback = run_cell(code)
-    assert isinstance(feedback, Feedback)
-    return feedback
-
+from tests.course.cells import mended
 
 GET, SET, LIST = "return self.kept.get(key)", "metadata or {})", "return list(self.kept.values())"
 COPY = "from copy import deepcopy\nclass Drawer:"

@@ -48,7 +48,7 @@ def set_up() -> Guard:
     >>> set_up()
     Guard(0 tasks)
     """
-    _show_exception_groups()
+    show_exception_groups()
     _fix_tables()
     try:
         loop = asyncio.get_running_loop()
@@ -68,7 +68,7 @@ class Guard:
 
     def __init__(self) -> None:
         self._tasks: dict[asyncio.Task[Any], None] = {}
-        self._machinery = _folders_of_the_kernel()
+        self._machinery = folders_of_the_kernel()
 
     def __repr__(self) -> str:
         return f"Guard({len(self._tasks)} task{'s' if len(self._tasks) != 1 else ''})"
@@ -153,12 +153,13 @@ def place_of(trouble: Trouble) -> str:
     return f", at line {trouble.line} of {trouble.function}: {trouble.source}" if trouble.line else ""
 
 
-def _folders_of_the_kernel() -> tuple[str, ...]:
+def folders_of_the_kernel() -> tuple[str, ...]:
+    """Where the notebook kernel's own code lies: its tasks are no concern of the guard's."""
     files = (getattr(sys.modules.get(name), "__file__", None) for name in _KERNEL)
     return tuple(str(Path(file).parent) + os.sep for file in files if file)
 
 
-def _show_exception_groups() -> None:
+def show_exception_groups() -> None:
     """Let IPython tell the front end of an exception group as of any other error.
 
     It prints a group, and whatever was raised while one was handled, as plain text: the cell counts as done, or never ends.

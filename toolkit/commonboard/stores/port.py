@@ -27,7 +27,6 @@ class BuiltInPort:
     """Straight through."""
 
     has_commit = True
-    has_compare_and_set = True
 
     def __init__(self, store: Any) -> None:
         self.store = store

@@ -12,7 +12,7 @@ from collections import Counter
 from types import FrameType
 from typing import Any
 
-from commonboard.course.setup import PATIENCE, _folders_of_the_kernel, _show_exception_groups, place_of
+from commonboard.course.setup import PATIENCE, folders_of_the_kernel, place_of, show_exception_groups
 from commonboard.sim.trouble import died, stuck
 
 MIME = "application/vnd.commonboard.tasks+json"
@@ -29,7 +29,7 @@ class CellGuard:
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
-        self._machinery = _folders_of_the_kernel()
+        self._machinery = folders_of_the_kernel()
         self._loops: list[asyncio.AbstractEventLoop] = []
         self._tasks: dict[asyncio.Task[Any], Birth] = {}
         self._ran: Counter[str] = Counter()
@@ -96,7 +96,7 @@ _guards: list[CellGuard] = []
 
 def load_ipython_extension(shell: Any) -> None:
     """What IPython calls when the kernel starts."""
-    _show_exception_groups()
+    show_exception_groups()
     guard = CellGuard(shell)
     shell.events.register("pre_run_cell", guard.before_cell)
     _guards.append(guard)
