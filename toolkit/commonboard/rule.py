@@ -197,20 +197,21 @@ class Board:
         if isinstance(read, KeyUnchanged):
             check_key(read.key)
             if self.at(read.key)[1] != read.version:
-                raise self._changed(read.key, f"{read.key!r} is no longer at version {read.version}", read.version)
+                raise self.changed(read.key, f"{read.key!r} is no longer at version {read.version}", read.version)
         elif isinstance(read, PrefixUnchanged):
             check_text(read.prefix, "the prefix")
             if read.after < self.dropped:
                 what = f"the log no longer reaches back to position {read.after}, where {read.prefix!r} was listed"
-                raise self._changed(read.prefix, what, read.after)
+                raise self.changed(read.prefix, what, read.after)
             for event in self.since(read.after):
                 if under(read.prefix, event.key):
                     what = f"{event.key!r} under the prefix {read.prefix!r} changed after log position {read.after}"
-                    raise self._changed(event.key, what, read.after)
+                    raise self.changed(event.key, what, read.after)
         else:
             raise InvalidWriteError(f"reads takes cb.KeyUnchanged or cb.PrefixUnchanged, not {type(read).__name__}: {read!r:.80}")
 
-    def _changed(self, key: str, what: str, expected: int) -> ConflictError:
+    def changed(self, key: str, what: str, expected: int) -> ConflictError:
+        """The refusal of a write that rests on something which is no longer so."""
         found, version = self.look(key).entry, self.at(key)[1]
         text = f"{what}; nothing was written: read again and redo the work"
         return ConflictError(text, key=key, expected=expected, found=found, found_version=version)

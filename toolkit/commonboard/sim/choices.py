@@ -15,7 +15,8 @@ from typing import Final, Protocol, TypeVar
 from commonboard.errors import ReplayError
 
 _DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_TAG: Final = "cb1"
+TAGS: Final = {"exact": "cb1", "free": "cf1"}
+"""How a token begins, by how time passed in the run."""
 
 Source = Callable[[int], int]
 """Takes the number of alternatives, at least 2, and gives the choice, from 0."""
@@ -36,10 +37,12 @@ class Choices:
 
     Args:
         source: who chooses; the boring choice always, unless given.
+        timing: how time passes: `exact` or `free`.
     """
 
-    def __init__(self, source: Source | None = None) -> None:
+    def __init__(self, source: Source | None = None, timing: str = "exact") -> None:
         self._source = source or boring
+        self.timing = timing
         self._taken: list[tuple[int, int]] = []
         self._checksum = 0
 
@@ -84,7 +87,7 @@ class Choices:
         for alternatives, chosen in self._taken:
             packed += chosen * radix
             radix *= alternatives
-        return "-".join((_TAG, to_text(packed), to_text(len(self)), to_text(self._checksum)))
+        return "-".join((TAGS[self.timing], to_text(packed), to_text(len(self)), to_text(self._checksum)))
 
 
 def boring(alternatives: int) -> int:
@@ -121,6 +124,9 @@ class Listed:
 class Replay:
     """The choices of a token; `check` says afterwards whether they belonged to this program.
 
+    Attributes:
+        timing: how time passed in the run that printed it.
+
     Raises:
         ReplayError: the text is not a token.
     """
@@ -132,7 +138,8 @@ class Replay:
             self._rest, _ = from_text(packed), from_text(self._count)
         except (AttributeError, ValueError):
             tag = ""
-        if tag != _TAG:
+        self.timing = next((timing for timing, known in TAGS.items() if known == tag), "")
+        if not self.timing:
             raise ReplayError(f"{token!r:.80} is not a replay token; one looks like cb1-2F-7-1k9Xz and is printed with every run")
 
     def __call__(self, alternatives: int) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 from commonboard.entry import MemoryEntry, Write
 from commonboard.errors import SimulationError, StoreShapeError
 from commonboard.history import GIVEN, Kind, Operation
+from commonboard.sim.asks import Turn
 from commonboard.sim.store import Recorder, SimStore
 from commonboard.stores.port import ForeignPort
 from commonboard.stores.protocol import OPTIONAL, REQUIRED, check_store, is_built_in
@@ -115,7 +116,8 @@ class Gate:
     def _gated(self, name: str) -> Callable[..., Any]:
         async def call(*args: Any, **options: Any) -> Any:
             key = str(args[0]) if args else ""
-            called = await self._recorder.chosen(f"{_KINDS[name]}s", key)
+            called = (self._recorder.tick(), self._recorder.loop.now)
+            await self._recorder.asked(Turn(f"{_KINDS[name]}s", key), None)
             made = getattr(self._inner, name)(*args, **options)
             if not inspect.isawaitable(made):
                 raise StoreShapeError(

@@ -17,7 +17,8 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
-from typing import Any, NoReturn
+from operator import itemgetter
+from typing import Any, NamedTuple, NoReturn
 
 from commonboard.sim.outside import Outside, refusal
 
@@ -51,17 +52,49 @@ class SimTask(asyncio.Task[Any]):
         return self.number
 
 
+class Timer(NamedTuple):
+    """A timer that may fire.
+
+    Attributes:
+        agent: whose it is.
+        when: when it is due, in virtual seconds by the agent's clock.
+        number: its place among the timers of its loop.
+        handle: what it calls.
+    """
+
+    agent: str
+    when: float
+    number: int
+    handle: asyncio.TimerHandle
+
+    @property
+    def label(self) -> str:
+        return f"{self.agent} has waited {self.when:g} s"
+
+
+_WHEN = itemgetter(0, 1)
+
+
 class SimLoop(asyncio.AbstractEventLoop):
     """The loop. `run_ready` runs what can run now; `advance` lets time pass to the next timer.
 
+    Where time is free, a delay is a lower bound: each agent has a clock of its own, which `fire` moves on, and any timer may
+    be the next. What has happened so far sets `now`, the time of the record.
+
     Args:
         max_steps: how many callbacks may run in all before `Endless` is raised.
+        free: whether time is free.
+
+    Attributes:
+        now: virtual seconds since the agents began.
     """
 
-    def __init__(self, max_steps: int) -> None:
+    def __init__(self, max_steps: int, free: bool = False) -> None:
+        self.free = free
+        self._clocks: dict[str, float] = {}
         self._ready: deque[asyncio.Handle] = deque()
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
-        self._now = 0.0
+        self.now = 0.0
         self._sequence = 0
         self._steps_left = self._max_steps = max_steps
         self._made = 0
@@ -97,20 +130,43 @@ class SimLoop(asyncio.AbstractEventLoop):
         due = self.next_timer()
         assert due is not None  # the owner of the loop looks before
         whose = _agent_of(self._timers[0][2])
-        self._now = max(self._now, due)
-        while self._timers and self._timers[0][0] <= self._now:
+        self.now = max(self.now, due)
+        while self._timers and self._timers[0][0] <= self.now:
             handle = heapq.heappop(self._timers)[2]
             if not handle.cancelled():
                 self._ready.append(handle)
         return whose
 
     def time(self) -> float:
-        """Virtual seconds since the agents began."""
-        return self._now
+        """Virtual seconds since the agents began; by the agent's own clock, where time is free."""
+        return self._clocks.get(AGENT.get(), 0.0) if self.free else self.now
+
+    def timers(self) -> dict[str, list[Timer]]:
+        """Where time is free: the timers that may fire next, by agent, the earliest first."""
+        self._timers = [timer for timer in self._timers if not timer[2].cancelled()]
+        found: dict[str, list[Timer]] = {}
+        for when, number, handle in sorted(self._timers, key=_WHEN):
+            if when < math.inf:
+                agent = _agent_of(handle)
+                found.setdefault(agent, []).append(Timer(agent, when, number, handle))
+        return found
+
+    def fire(self, timer: Timer) -> None:
+        """Let one timer fire: its agent has waited at least so long."""
+        self._timers.remove((timer.when, timer.number, timer.handle))
+        heapq.heapify(self._timers)
+        self._clocks[timer.agent] = max(self._clocks.get(timer.agent, 0.0), timer.when)
+        self._ready.append(timer.handle)
+
+    def reach(self, agent: str) -> None:
+        """Something of this agent happens: no earlier than its own clock says, and no earlier than what happened before."""
+        if self.free:
+            self.now = max(self.now, self._clocks.get(agent, 0.0))
 
     def begin(self) -> None:
         """Now the agents begin: it is second 0."""
-        self._now = 0.0
+        self.now = 0.0
+        self._clocks.clear()
 
     def call_soon(self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None) -> asyncio.Handle:  # type: ignore[override]
         handle = asyncio.Handle(callback, args, self, context)
@@ -120,7 +176,7 @@ class SimLoop(asyncio.AbstractEventLoop):
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        return self.call_at(self._now + delay, callback, *args, context=context)
+        return self.call_at(self.time() + delay, callback, *args, context=context)
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
@@ -188,7 +244,7 @@ class SimLoop(asyncio.AbstractEventLoop):
                 task.exception()  # seen: the run's result tells of it
 
     def __repr__(self) -> str:
-        return f"SimLoop(t={self._now:g} s)"
+        return f"SimLoop(t={self.now:g} s)"
 
 
 class Stepping:

@@ -60,11 +60,12 @@ class SimMemory(SharedMemory):
         recorder = self._recorder
         recorder.check_open()
         cost = f"{seconds:g} s" + (f", {tokens} tokens" if tokens else "")
-        op = recorder.record((recorder.tick(), recorder.loop.time()), "think", "", agent=actor, note=cost, tokens=tokens)
+        recorder.loop.reach(actor)
+        op = recorder.record((recorder.tick(), recorder.loop.now), "think", "", agent=actor, note=cost, tokens=tokens)
         try:
             await asyncio.sleep(seconds)
         finally:
-            op.ended_at = recorder.loop.time()
+            op.ended_at = max(op.began_at, recorder.loop.time())
 
     async def _update(
         self,

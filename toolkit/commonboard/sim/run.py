@@ -12,11 +12,12 @@ from commonboard.entry import Log, Page, Viewable
 from commonboard.errors import InvalidArgumentError, SimulationError
 from commonboard.history import GIVEN, History
 from commonboard.policies import ConflictPolicy, Optimistic, as_policy
-from commonboard.sim.choices import Choices, Listed, Replay, seeded
+from commonboard.sim.asks import Site
+from commonboard.sim.choices import TAGS, Choices, Listed, Replay, seeded
 from commonboard.sim.crew import begun, named_agents
 from commonboard.sim.foreign import Gate, made_store
 from commonboard.sim.given import Given, given_writes
-from commonboard.sim.loop import AGENT, Endless, SimLoop, Stepping
+from commonboard.sim.loop import AGENT, Endless, SimLoop, Stepping, Timer
 from commonboard.sim.memory import SimMemory, UpdateCall
 from commonboard.sim.scenario import Scenario
 from commonboard.sim.store import Recorder, SimStore, Waiting
@@ -130,6 +131,7 @@ def simulate(
     *agents: Any,
     policy: Any = None,
     seed: int | str | None = 0,
+    timing: str = "exact",
     replay: str | Sequence[int] | None = None,
     given: Given | None = None,
     store: Callable[..., Any] | None = None,
@@ -145,6 +147,8 @@ def simulate(
             themselves (`counter-1`, `counter-2` where one is given twice).
         policy: what `update` does on a conflict, and what settles siblings between replicas; `Optimistic()` unless given.
         seed: which of the possible orders to take; `None` for the boring one, in which an agent goes on as long as it can.
+        timing: `"exact"`: delays last as long as they say, and time passes only when everybody waits. `"free"`: a delay is a
+            lower bound, as in `explore`; any timer may be the next to fire, whatever the others wait for.
         replay: the token of an earlier run, to have exactly that again; or a list of choices, with boring ones after its end.
         given: what the board holds before: `{full key: value}`, or entries such as `await memory.list()` gives.
         store: a factory: of one argument, the simulation's own store, for a decorator around it; of none, for a store of
@@ -174,7 +178,11 @@ def simulate(
         raise InvalidArgumentError(f"world= takes a World, such as cb.World(replicas=2), not {world!r:.60}")
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, str))):
         raise InvalidArgumentError(f"a seed is a whole number, a text, or None for the boring order, not {seed!r:.60}")
-    choices = Choices(replayed or (None if seed is None else seeded(seed)))
+    if timing not in TAGS:
+        raise InvalidArgumentError(f"timing is 'exact' or 'free', not {timing!r:.60}")
+    if isinstance(replayed, Replay):
+        timing = replayed.timing
+    choices = Choices(replayed or (None if seed is None else seeded(seed)), timing)
     settled = Optimistic() if policy is None else as_policy(policy)
     simulation = _Simulation(crew, settled, choices, given or {}, store, world or World(), turn, max_operations, max_steps)
     run = simulation.run()
@@ -203,6 +211,12 @@ class _Ends:
     seconds: float = 0.0
 
 
+def order(last: str, agents: Iterable[str]) -> list[str]:
+    """The agents, the one that acted last before the others: to go on with it is the boring choice."""
+    names = list(agents)
+    return [last, *[name for name in names if name != last]] if last else names
+
+
 class _Simulation:
     """One run while it runs."""
 
@@ -222,7 +236,7 @@ class _Simulation:
         self._policy = policy
         self._choices = choices
         self._budget = self._max_operations = max_operations
-        self._loop = SimLoop(max_steps)  # type: ignore[abstract]  # what is missing is refused by name in loop.py
+        self._loop = SimLoop(max_steps, choices.timing == "free")  # type: ignore[abstract]  # what is missing is refused by name in loop.py
         self._recorder = Recorder(self._loop, crew)
         self._network = Network(policy)
         if world.replicas > 1:
@@ -231,9 +245,10 @@ class _Simulation:
                     "store= and world=World(replicas=…) cannot be used together; replicas are stores of their own"
                 )
             names = [f"replica-{number}" for number in range(1, world.replicas + 1)]
-            bases: list[SimStore] = [Replica(self._recorder, name, self._network) for name in names]
+            sites: list[Site] = [Replica(name, self._network) for name in names]
         else:
-            bases = [SimStore(self._recorder)]
+            sites = [Site()]
+        bases = [SimStore(self._recorder, site) for site in sites]
         self._stores = [(base, made_store(store, base, self._recorder)) for base in bases]
         self._calls: list[UpdateCall] = []
         self._memories = [SimMemory(self._recorder, made, policy, turn, self._calls) for _, made in self._stores]
@@ -256,7 +271,7 @@ class _Simulation:
                 self._recorder.closed = True
                 self._look_back(ends)
                 self._loop.wind_up()
-            boards = {base.replica or "": self._board(base, store) for base, store in self._stores}
+            boards = {base.site.replica or "": self._board(base, store) for base, store in self._stores}
         return self._result(ends, boards)
 
     def _start(self) -> None:
@@ -275,7 +290,7 @@ class _Simulation:
 
     def _drive(self, ends: _Ends) -> None:
         """Run what can run, then choose what happens next, until nothing is left."""
-        loop, recorder, messages = self._loop, self._recorder, self._network.messages
+        loop, recorder = self._loop, self._recorder
         running, last, acted = list(self._main.values()), "", ""
         try:
             while True:
@@ -283,11 +298,7 @@ class _Simulation:
                 if running[0].done():
                     running = [task for task in running if not task.done()] or running[:1]
                 over = running[0].done()
-                possible: list[Any] = [] if over else recorder.possible(last)
-                if possible or over or loop.next_timer() is None:
-                    possible += messages
-                else:
-                    possible += [*messages, TIME_PASSES]
+                possible = self._possible(last, over)
                 if not possible:
                     if not over:
                         ends.outcome = "deadlock"
@@ -299,10 +310,12 @@ class _Simulation:
                 chosen = self._choices.choose(possible)
                 if isinstance(chosen, Waiting):
                     last = acted = chosen.agent
-                    chosen.future.set_result(None)
+                    recorder.happen(chosen)
                 elif isinstance(chosen, Message):
-                    messages.remove(chosen)
                     self._deliver(chosen)
+                elif isinstance(chosen, Timer):
+                    acted = chosen.agent
+                    loop.fire(chosen)
                 else:
                     acted = loop.advance()
         except Endless as endless:
@@ -311,9 +324,24 @@ class _Simulation:
             guilty = [endless.agent] if endless.agent in left else list(left)
             ends.troubles += [stuck(name, left[name], endless.limit) for name in guilty]
 
+    def _possible(self, last: str, over: bool) -> list[Any]:
+        """What could happen next, the boring choice first: what `last` waits for, then the others in order, then messages."""
+        found: list[Any] = []
+        if not over:
+            timers = self._loop.timers() if self._loop.free else {}
+            for name in order(last, self._recorder.waiting):
+                found += [waiting for waiting in self._recorder.waiting[name] if waiting.ready]
+                if timers:
+                    found += timers.get(name, ())
+        passes = bool(found) or over or self._loop.free or self._loop.next_timer() is None
+        found += self._network.messages
+        return found if passes else [*found, TIME_PASSES]
+
     def _deliver(self, message: Message) -> None:
+        self._network.messages.remove(message)
+        called = (self._recorder.tick(), self._loop.now)
         try:
-            message.target.arrive(message)
+            self._recorder.note(message.target.arrive(message, self._recorder.now()), called)
         except Exception as error:
             error.add_note(f"the policy raised this when replicas met ({message.label}); replay={self._choices.token!r}")
             raise
@@ -353,7 +381,7 @@ class _Simulation:
 
     def _look_back(self, ends: _Ends) -> None:
         """What the agents came to, before what is left is cancelled."""
-        ends.seconds = self._loop.time()
+        ends.seconds = self._loop.now
         for name, task in self._main.items():
             if task.done():
                 error = asyncio.CancelledError("the agent was cancelled") if task.cancelled() else task.exception()
@@ -377,7 +405,7 @@ class _Simulation:
 
     def _result(self, ends: _Ends, boards: dict[str, Page]) -> Run:
         recorder = self._recorder
-        replicas = [base.replica for base, _ in self._stores if base.replica]
+        replicas = [base.site.replica for base, _ in self._stores if base.site.replica]
         history = History(recorder.operations, list(self._crew), replicas)
         return Run(
             agents=list(self._crew),

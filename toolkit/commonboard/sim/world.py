@@ -20,7 +20,7 @@ from commonboard.entry import Event, Write
 from commonboard.errors import InvalidArgumentError, SimulationError
 from commonboard.history import GIVEN, Operation
 from commonboard.policies import RETRY, ConflictPolicy, Keep, Reject, Version, ask
-from commonboard.sim.store import Recorder, SimStore
+from commonboard.sim.asks import Site
 from commonboard.values import ENCODING, MARKERS, TYPE, decode, encode
 
 Seen = frozenset[str]
@@ -128,23 +128,23 @@ class Network:
         return {key: sorted(siblings, key=lambda s: s.order) for key, siblings in first.items()}
 
 
-class Replica(SimStore):
-    """One copy: a store of its own, whose writes go to the others, and where theirs arrive."""
+class Replica(Site):
+    """One copy: a board of its own, whose writes go to the others, and where theirs arrive."""
 
     replica: str
 
-    def __init__(self, recorder: Recorder, name: str, network: Network) -> None:
-        super().__init__(recorder, name)
+    def __init__(self, name: str, network: Network) -> None:
+        super().__init__()
+        self.replica = name
         self._network = network
         self._count = 0
         self._stamp = 0
         self.siblings: dict[str, list[Sibling]] = {}
         network.replicas.append(self)
 
-    def give(self, write: Write) -> Operation:
-        """Put in what was there before the agents began: every replica has it, and all have seen it."""
-        op = super().give(write)
-        entry, _ = self._board.at(op.key)
+    def given(self, op: Operation) -> None:
+        """What was there before the agents began: every replica has it, and all have seen it."""
+        entry, _ = self.board.at(op.key)
         assert entry is not None
         self._stamp = 1
         dot = f"{GIVEN}:1"
@@ -152,13 +152,12 @@ class Replica(SimStore):
         self.siblings[op.key] = [given]
         if self is self._network.replicas[0]:
             self._network.writes.setdefault(op.key, []).append(given)
-        return op
 
-    def _wrote(self, op: Operation, event: Event) -> None:
+    def wrote(self, op: Operation, event: Event) -> None:
         self._count += 1
         self._stamp += 1
         op.dot = f"{self.replica}:{self._count}"
-        entry, _ = self._board.at(event.key)
+        entry, _ = self.board.at(event.key)
         siblings = sorted(self.siblings.get(event.key, []), key=lambda s: s.order)
         replaced = siblings.pop() if siblings else None
         seen = (replaced.seen if replaced else frozenset()) | {op.dot}
@@ -172,8 +171,8 @@ class Replica(SimStore):
             if other is not self:
                 network.messages.append(Message(self.replica, other, event.key, made, op.dot))
 
-    def arrive(self, message: Message) -> None:
-        """Settle an arriving value with what is there, and note what came of it."""
+    def arrive(self, message: Message, now: datetime) -> Operation:
+        """Settle an arriving value with what is there; gives the record of what came of it."""
         key, theirs = message.key, message.sibling
         here = sorted(self.siblings.get(key, []), key=lambda s: s.order)
         self._stamp = max(self._stamp, theirs.stamp)
@@ -181,18 +180,18 @@ class Replica(SimStore):
         dropped, live = tuple[str, ...](), tuple[str, ...]()
         if not any(s.seen >= theirs.seen for s in here):
             note, dropped = self._take_in(key, here, theirs)
-            made = self._show(key, here[-1] if here else None)
+            made = self._show(key, here[-1] if here else None, now)
             live = () if made is None else self.shown(key).live
             if other := self._network.apart(key, self):
                 note += f"; disagrees with {other}, which has seen the same writes"
-        entry, _ = self._board.at(key)
+        entry, _ = self.board.at(key)
         metadata: dict[str, Any] = dict(entry.metadata) if entry is not None else {}
-        moment = (self._recorder.tick(), self._recorder.loop.time())
-        self._record(
-            moment,
+        return Operation(
+            -1,
+            self.replica,
             "merge",
             key,
-            agent=self.replica,
+            replica=self.replica,
             text=entry.value if entry is not None else None,
             encoding=metadata.get(ENCODING),
             type_tag=metadata.get(TYPE),
@@ -272,14 +271,14 @@ class Replica(SimStore):
         """The sibling that local reads see: the greatest."""
         return max(self.siblings[key], key=lambda s: s.order)
 
-    def _show(self, key: str, before: Sibling | None) -> int | None:
+    def _show(self, key: str, before: Sibling | None, now: datetime) -> int | None:
         """Make the greatest sibling what local reads see, as an import: it is no new write. Gives the version that it made."""
         top = self.shown(key)
         if before is not None and top.live == before.live and top.same_value(before):
             return None
         write = Write(key, top.text, top.metadata, actor=top.actor, operation="import", created_at=top.created_at)
-        changes = self._board.plan((write,), (), self._recorder.now())
-        self._board.apply(changes)
+        changes = self.board.plan((write,), (), now)
+        self.board.apply(changes)
         return changes[0][2].version if changes else None
 
 

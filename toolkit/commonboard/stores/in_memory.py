@@ -119,21 +119,7 @@ class InMemoryStore:
             limit: how many at the most; `None` for all.
             after: the `cursor` of the page before.
         """
-        check_text(prefix, "the prefix")
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-            raise InvalidArgumentError(f"limit must be a whole number of at least 0, or None for all, not {limit!r}")
-        board, start = self._now(), _position(after)
-        found = (e for k, e in board.entries.items() if under(prefix, k) and board.born[k] > start)
-        entries = list(found) if limit is None else list(islice(found, limit))
-        more = limit is not None and next(found, None) is not None
-        last = board.born[entries[-1].key] if entries else start
-        return Page(
-            map(own_copy, entries),
-            cursor=_cursor(last) if more else None,
-            position=board.seq,
-            floor=board.floor,
-            gone={key: version for key, version in board.gone.items() if under(prefix, key)},
-        )
+        return page_of(self._now(), prefix, limit, after)
 
     async def events(self, after: int = 0, *, key: str | None = None, actor: str | None = None) -> Log:
         """The log after a position, oldest first; of one key or one actor if asked.
@@ -207,6 +193,25 @@ class _Wake(asyncio.Event):
         loop = getattr(self, "_loop", None)  # None until somebody waits
         if loop is None or not loop.is_closed():
             super().set()
+
+
+def page_of(board: Board, prefix: str, limit: int | None, after: str | None) -> Page:
+    """What `list` gives for this board; the entries are copies."""
+    check_text(prefix, "the prefix")
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+        raise InvalidArgumentError(f"limit must be a whole number of at least 0, or None for all, not {limit!r}")
+    start = _position(after)
+    found = (e for k, e in board.entries.items() if under(prefix, k) and board.born[k] > start)
+    entries = list(found) if limit is None else list(islice(found, limit))
+    more = limit is not None and next(found, None) is not None
+    last = board.born[entries[-1].key] if entries else start
+    return Page(
+        map(own_copy, entries),
+        cursor=_cursor(last) if more else None,
+        position=board.seq,
+        floor=board.floor,
+        gone={key: version for key, version in board.gone.items() if under(prefix, key)},
+    )
 
 
 def _actor(metadata: Mapping[str, Any]) -> str | None:
