@@ -327,7 +327,7 @@ class TestAStoreThatReachesOutside:
         assert made.outcome == "failed"
         assert isinstance(made.errors["counter"], SimulationError)
         assert "which could not repeat it" in made.troubles[0].what
-        assert "on your own event loop" in made.troubles[0].what
+        assert "await cb.run_live(agents" in made.troubles[0].what
         assert (touched, made.state, threading.active_count()) == ([], {}, threads)
 
     def test_is_refused_even_if_only_what_was_given_reaches_it(self) -> None:

@@ -110,6 +110,10 @@ class ConflictError(CommonboardError):
         self.mine = mine
 
 
+class TransactionError(CommonboardError, RuntimeError):
+    """A transaction was used as it cannot be: inside another one, after its end, or outside what its snapshot shows."""
+
+
 class NotAdmittedError(CommonboardError, PermissionError):
     """The policy does not let this actor make this change at all. Nothing was written."""
 
@@ -126,8 +130,24 @@ class AgentError(CommonboardError, TypeError):
     """Something given as an agent is not an async function of one argument, or names clash."""
 
 
+class OutcomeUnknownError(CommonboardError, ConnectionError):
+    """The answer to a write was lost on its way back: nobody knows whether it happened. Look before you write again.
+
+    Attributes:
+        key: the key, or the keys, that it was about.
+    """
+
+    def __init__(self, message: str, *, key: str = "") -> None:
+        super().__init__(message)
+        self.key = key
+
+
 class SimulationError(CommonboardError, RuntimeError):
     """An agent did something that a simulation cannot repeat: a thread, a socket, a subprocess, another event loop."""
+
+
+class HistoryFormatError(CommonboardError, ValueError):
+    """A recorded history is not one: the message names the line. Nothing was judged."""
 
 
 class ReplayError(CommonboardError, ValueError):

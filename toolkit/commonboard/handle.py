@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from commonboard.entry import ANY, Expectation, MemoryEntry, Page, under
-from commonboard.errors import NameNotAllowedError
+from commonboard.errors import ConflictError, InvalidArgumentError, NameNotAllowedError
 from commonboard.values import as_schema
 
 if TYPE_CHECKING:
     from commonboard.memory import SharedMemory
+    from commonboard.transactions import Transaction
 
+T = TypeVar("T")
 SHARED = "shared"
 RESERVED = ("__oma_checkpoint__", "__oma_approval__", "__commonboard__")
 
@@ -239,6 +241,8 @@ class AgentMemory(Namespace):
         self.name = name
         self.replica = self._replica
         self.shared = Namespace(memory, name, SHARED, self._sightings, self._replica)
+        self._begun = 0
+        self._transactions: dict[asyncio.Task[Any] | None, str] = {}
 
     def __repr__(self) -> str:
         return f"AgentMemory({self.name!r})"
@@ -273,6 +277,88 @@ class AgentMemory(Namespace):
             for entry in page:
                 self._sightings.see(entry.key, entry.version)
         return page
+
+    def transaction(
+        self, *, isolation: Literal["snapshot", "serializable"] = "serializable", prefixes: str | Iterable[str] = ""
+    ) -> Transaction:
+        """Several reads and writes as one step: `async with me.transaction() as tx`.
+
+        When the block begins, one look at the board takes a snapshot. `tx` is a handle like `me`: it reads from the snapshot,
+        and what it has written itself. When the block ends, all its writes are committed together. If the block raises, or is
+        cancelled, nothing is written.
+
+        Args:
+            isolation: what must still be as the snapshot shows it. `"snapshot"`: every key that is written, so the first
+                committer wins, and write skew is possible. `"serializable"`: also every key that was read, and every prefix that
+                was listed, so it is as if transactions ran one after the other.
+            prefixes: what the snapshot shows, and the transaction may use: a prefix, or several; the whole board unless given.
+
+        Raises:
+            ConflictError: at the end of the block: something has changed. Nothing was written; run the whole block again, or let
+                `transact` do so.
+            TransactionError: it is used inside another transaction, after its end, or outside its prefixes.
+            CapabilityError: the store cannot commit several keys as one step.
+
+        A blind write counts too: if somebody else wrote that key after the snapshot, the transaction is refused. What has
+        expired is told by the turn at the snapshot. `me` itself stays outside the transaction.
+
+        >>> import asyncio
+        >>> import commonboard as cb
+        >>> async def main(me):
+        ...     async with me.transaction() as tx:
+        ...         balance = await tx.value("shared/savings", 0)
+        ...         await tx.shared.write("savings", balance - 30)
+        ...         await tx.shared.write("spent", 30)
+        ...     return await me.value("shared/savings"), await me.value("shared/spent")
+        >>> asyncio.run(main(cb.SharedMemory().agent("web")))
+        (-30, 30)
+
+        Source: snapshot isolation is Berenson et al., "A critique of ANSI SQL isolation levels" (1995).
+        """
+        self._begun += 1
+        return self._memory._transaction(self, self._begun, isolation, prefixes)
+
+    async def transact(
+        self,
+        work: Callable[[AgentMemory], Awaitable[T]],
+        *,
+        isolation: Literal["snapshot", "serializable"] = "serializable",
+        prefixes: str | Iterable[str] = "",
+        attempts: int = 20,
+    ) -> T:
+        """Do `work(tx)` as a transaction, and all of it again, on a new snapshot, whenever its commit is refused.
+
+        Args:
+            work: an async function of the transaction's handle. It may run several times, so it should do nothing but use that.
+            isolation, prefixes: as for `transaction`.
+            attempts: how many tries in all.
+
+        Returns:
+            What `work` returned the last time.
+
+        Raises:
+            ConflictError: the last try was refused too. Nothing was written.
+
+        >>> import asyncio
+        >>> import commonboard as cb
+        >>> async def take(tx):
+        ...     waiting = await tx.value("shared/waiting", ["a", "b"])
+        ...     await tx.shared.write("waiting", waiting[1:])
+        ...     return waiting[0]
+        >>> asyncio.run(cb.SharedMemory().agent("web").transact(take))
+        'a'
+        """
+        if isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 1:
+            raise InvalidArgumentError(f"attempts must be a whole number of at least 1, not {attempts!r:.60}")
+        while True:
+            attempts -= 1
+            transaction = self.transaction(isolation=isolation, prefixes=prefixes)
+            try:
+                async with transaction as tx:
+                    return await work(tx)
+            except ConflictError:
+                if not transaction.refused or attempts == 0:
+                    raise
 
     async def think(self, seconds: float = 0.0, tokens: int = 0) -> None:
         """Spend time and tokens: virtual in a simulation, nothing otherwise.

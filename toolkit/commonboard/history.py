@@ -13,7 +13,7 @@ from typing import Any, Literal, overload
 from commonboard.entry import Event, Viewable, under
 from commonboard.values import ENCODING, TYPE, decode
 
-Kind = Literal["read", "list", "write", "compare-and-set", "append", "delete", "merge", "think"]
+Kind = Literal["read", "list", "write", "compare-and-set", "append", "delete", "merge", "think", "fault"]
 GIVEN = "given"
 """Who wrote what was there before the agents began; it has no lane."""
 WRITES = ("write", "compare-and-set", "append", "delete")
@@ -25,8 +25,8 @@ class Operation:
 
     Attributes:
         index: its place in the history.
-        agent: who did it; the replica's name for a merge.
-        kind: `read`, `list`, `write`, `compare-and-set`, `append`, `delete`, `merge` or `think`.
+        agent: who did it; the replica's name for a merge; for a fault, the replica or the agent concerned.
+        kind: `read`, `list`, `write`, `compare-and-set`, `append`, `delete`, `merge`, `think` or `fault`.
         key: the full key, or the prefix of a list.
         text, encoding, type_tag: what was read or written, as stored; `value` is the Python value.
         saw: the version read; for a write, the version that its writer had read before, `None` if it never looked.
@@ -40,9 +40,13 @@ class Operation:
         dot: the name of the write among replicas, such as `replica-1:3`.
         dropped: for a merge, the dots of the writes that its result leaves out, though nobody had seen them.
         live: for a merge that changed what is shown, the dots of the writes that are in what is shown now.
-        note: what a merge came to, or what a thought cost.
+        note: what a merge came to, what a thought cost, or what a fault was.
         reason: why, as the writer said.
         tokens: what a thought cost.
+        transaction: the transaction it is part of, if any.
+        acknowledged: `False` for an operation whose caller never learnt what came of it.
+        fault: for a fault, what kind: `drop`, `duplicate`, `partition`, `heal`, `crash`, `forgotten` (a value, in a crash),
+            `agent crash`, `lost answer` or `clock skew`.
     """
 
     index: int
@@ -68,6 +72,9 @@ class Operation:
     note: str = ""
     reason: str | None = None
     tokens: int = 0
+    transaction: str | None = None
+    acknowledged: bool = True
+    fault: str = ""
 
     @property
     def value(self) -> Any:
@@ -86,6 +93,8 @@ class Operation:
     def __str__(self) -> str:
         what = {"compare-and-set": "compare-and-sets"}.get(self.kind, self.kind + "s")
         where = f" {self.key}" if self.key else ""
+        if self.kind == "fault":
+            return f"t={self.began_at:g} s  {self.agent} fault: {self.note}{where}"
         if self.kind in ("think", "merge"):
             outcome = f" {self.note}" if self.kind == "think" else f": {self.note}"
         elif not self.ok:
@@ -117,7 +126,8 @@ class History(Sequence[Operation], Viewable):
         self._operations = list(operations)
         self.replicas = list(replicas)
         known = dict.fromkeys(agents)
-        known.update(dict.fromkeys(op.agent for op in self._operations if op.kind != "merge" and op.agent != GIVEN))
+        acted = [op for op in self._operations if op.kind not in ("merge", "fault") and op.agent != GIVEN]
+        known.update(dict.fromkeys(op.agent for op in acted))
         self.agents = list(known)
 
     @classmethod

@@ -21,6 +21,7 @@ from commonboard.snapshot import digest, from_snapshot, to_snapshot
 from commonboard.stores.in_memory import InMemoryStore
 from commonboard.stores.port import port
 from commonboard.stores.protocol import check_store
+from commonboard.transactions import Looks, Transaction
 from commonboard.updating import Update, check_capability
 from commonboard.values import ENCODING, MARKERS, as_schema, canonical_json, check_metadata, decode, decoded, encode, validate
 
@@ -363,6 +364,20 @@ class SharedMemory:
         write = Write(key, None, None, expect, actor, reason, self._turn, sightings.saw(key))
         for event in await self._port.commit(write):
             sightings.made(key, event.version)
+
+    def _transaction(self, me: AgentMemory, number: int, isolation: Any, prefixes: Any) -> Transaction:
+        if not self._port.has_commit:
+            name = type(self.store).__name__
+            raise CapabilityError(f"{name} has no transactions: it cannot commit several keys as one step; use a built-in store")
+        return Transaction(self, me, isolation, prefixes, self._looks(me, number))
+
+    def _looks(self, me: AgentMemory, number: int) -> Looks:
+        """Who is told what a transaction looks at."""
+        return Looks(f"{me.name}#{number}")
+
+    def _over(self, store: Any) -> SharedMemory:
+        """The same memory over another store, for a transaction that works on a copy."""
+        return SharedMemory(store, policy=self.policy, turn=self._turn, incarnation=self._incarnation)
 
     async def _think(self, actor: str, seconds: float, tokens: int) -> None:
         """Nothing here; a simulation puts its virtual clock in its place."""

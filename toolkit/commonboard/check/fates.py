@@ -217,7 +217,7 @@ class _Judge:
                 found.add(op.index)
                 before = self._made.get((op.replica, op.key, op.saw)) if op.saw is not None else None
                 if before is not None:
-                    todo += self._written(op.key, before.live) if before.kind == "merge" else [before]
+                    todo += self._written(op.key, before.live) if before.kind in ("merge", "fault") else [before]
         return found
 
     def _written(self, key: str, dots: Iterable[str]) -> list[Operation]:

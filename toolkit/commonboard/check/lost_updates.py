@@ -30,7 +30,7 @@ def no_lost_updates(subject: Any) -> Verdict:
 
     Returns:
         `Violation` with a finding for each write that overwrote something unseen; `Holds` for this one history;
-        `Unknown` where nothing was written, a run did not come to its end, or a store kept no versions.
+        `Unknown` where nothing was written, a run did not come to its end, a store kept no versions, or a fault touched nothing.
 
     Raises:
         TypeError: the subject is none of these.
@@ -43,12 +43,23 @@ def no_lost_updates(subject: Any) -> Verdict:
         keys = "1 key still holds" if unresolved == 1 else f"{unresolved} keys still hold"
         told = f"{keys} several values side by side; the board shows one of them."
         notes.append(Finding("unresolved", told))
+    notes += _forgotten(history)
     if findings:
         return Violation(NAME, scope, findings, notes, history=history, token=token)
-    doubts += _doubts(history, made)
+    doubts += [*_doubts(history, made), *untouched(subject)]
     if doubts:
         return Unknown(NAME, scope, [], notes, "; ".join(doubts), history=history, token=token)
     return Holds(NAME, scope, [], notes, history=history, token=token)
+
+
+def _breaks(op: Operation) -> bool:
+    """Whether this operation alone shows that an update was lost, so that a search need not look at whole histories."""
+    if op.kind == "merge":
+        return any(not dot.startswith(f"{GIVEN}:") for dot in op.dropped)
+    return op.is_write and op.agent != GIVEN and _is_unseen(op)
+
+
+no_lost_updates.operation_breaks = _breaks  # type: ignore[attr-defined]
 
 
 def _history(subject: Any) -> tuple[History, str, str | None, list[str]]:
@@ -84,9 +95,14 @@ def _is_unseen(op: Operation) -> bool:
     return op.saw is not None and op.replaced is not None and op.saw < op.replaced
 
 
+def overwritten(history: History) -> list[Finding]:
+    """Each write of a history whose writer had looked, but not at what it replaced."""
+    return _overwritten(history, {(op.replica, op.key, op.made): op for op in history if op.made is not None and op.ok})
+
+
 def _overwritten(history: History, made: _Made) -> list[Finding]:
     """On one store: writes whose writer had looked, but not at what it replaced."""
-    writers: dict[str | None, str] = {op.dot: op.agent for op in history if op.dot is not None and op.kind != "merge"}
+    writers: dict[str | None, str] = {op.dot: op.agent for op in history if op.dot is not None and op.kind in WRITES}
     looks: dict[tuple[str, str, int | None], Operation] = {}
     findings = []
     for op in history:
@@ -94,7 +110,8 @@ def _overwritten(history: History, made: _Made) -> list[Finding]:
             looks[op.agent, op.key, op.saw] = op
         elif op.is_write and op.agent != GIVEN and op.saw is not None and _is_unseen(op):
             unseen = range(op.saw + 1, (op.replaced or 0) + 1)
-            victims = [made[place] for v in unseen if (place := (op.replica, op.key, v)) in made]
+            found = [made[place] for v in unseen if (place := (op.replica, op.key, v)) in made]
+            victims = [victim for victim in found if victim.kind != "fault"]
             if victims:
                 who = _listed(sorted({writers.get(victim.dot, victim.agent) for victim in victims}))
                 findings.append(_lost(op, looks.get((op.agent, op.key, op.saw)), victims, who))
@@ -117,7 +134,7 @@ def _lost(op: Operation, look: Operation | None, victims: list[Operation], who: 
 
 def _superseded(op: Operation, made: _Made) -> Finding | None:
     victim = made.get((op.replica, op.key, op.replaced or 0))
-    if op.saw is not None or victim is None or victim.agent in (op.agent, GIVEN) or victim.kind == "merge":
+    if op.saw is not None or victim is None or victim.agent in (op.agent, GIVEN) or victim.kind in ("merge", "fault"):
         return None
     did = "deleted" if op.kind == "delete" else "replaced"
     sentence = f"{op.agent} {did} version {op.replaced} of {op.key} by {victim.agent} without ever having looked at the key."
@@ -126,10 +143,10 @@ def _superseded(op: Operation, made: _Made) -> Finding | None:
 
 def _dropped(history: History) -> list[Finding]:
     """Between replicas: writes that a resolution left out, though the writer of what it kept had not seen them."""
-    writes = {op.dot: op for op in history if op.dot is not None and op.kind != "merge"}
+    writes = {op.dot: op for op in history if op.dot is not None and op.kind in WRITES}
     findings, told = [], set[str]()
     for op in history:
-        for dot in op.dropped:
+        for dot in op.dropped if op.kind == "merge" else ():
             if dot in told or dot not in writes:
                 continue
             told.add(dot)
@@ -140,3 +157,21 @@ def _dropped(history: History) -> list[Finding]:
             )
             findings.append(Finding("lost update", sentence, (lost, op)))
     return findings
+
+
+def _forgotten(history: History) -> list[Finding]:
+    """What a crash made a replica forget: nobody wrote over it, and `no_acknowledged_loss` says whether it is gone."""
+    writes = {op.dot: op for op in history if op.dot is not None and op.kind in WRITES}
+    found = []
+    for op in history:
+        lost = [writes[dot] for dot in op.dropped if dot in writes] if op.fault == "forgotten" else []
+        if lost:
+            sentence = f"{op.agent} crashed and forgot what {_listed(sorted({one.agent for one in lost}))} wrote to {op.key}."
+            found.append(Finding("forgotten", sentence, (*lost, op)))
+    return found
+
+
+def untouched(subject: Any) -> list[str]:
+    """Why a run shows nothing of a fault: it touched nothing. Empty if every fault did."""
+    idle = [str(fault) for fault in getattr(subject, "faults", ()) if not fault.touched]
+    return [f"the run does not show what this fault does: {'; '.join(idle)}"] if idle else []

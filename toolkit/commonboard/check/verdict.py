@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn
 
+from commonboard.check.exploration import Explored
 from commonboard.entry import Viewable
 from commonboard.errors import CommonboardError
 from commonboard.history import History, Operation
@@ -44,6 +46,9 @@ class Verdict(Viewable):
         why: for an unknown, what kept the check from judging.
         history: the history that was judged.
         token: the replay token of the run, if it was one.
+        run: the run that shows the first finding, where a search found it.
+        explored: how a search went, if it was one.
+        sampler: what gives runs of the program that was searched.
     """
 
     holds: ClassVar[bool | None] = None
@@ -54,6 +59,9 @@ class Verdict(Viewable):
     why: str = ""
     history: History | None = None
     token: str | None = None
+    run: Any = None
+    explored: Explored | None = None
+    sampler: Callable[[int], list[Any]] | None = None
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
@@ -72,7 +80,23 @@ class Verdict(Viewable):
             CheckFailed: it does not, or nobody knows; the message tells the story and the replay token.
         """
         if self.holds is not True:
-            raise CheckFailed(str(self))
+            drawn = self.explored is not None and self.findings and self.history is not None
+            raise CheckFailed(f"{self}\n\n{self.spacetime()}" if drawn else str(self))
+
+    def sample(self, number: int = 3) -> list[Any]:
+        """Some runs of the agents that were explored, no two of which differ only in the order of what commutes.
+
+        To look at where nothing was found: is the check asking what you meant, do the agents meet at all?
+
+        Args:
+            number: how many at the most; there may be fewer.
+
+        Raises:
+            ValueError: nothing was explored, so that there is nothing to run.
+        """
+        if self.sampler is None:
+            raise ValueError("this verdict judges one history; only an exploration has other runs to show")
+        return self.sampler(number)
 
     def spacetime(self, number: int = 0) -> Any:
         """The space-time picture of a finding.
@@ -91,6 +115,8 @@ class Verdict(Viewable):
         lines += [f"  note: {note}" for note in self.notes]
         if self.holds is not True and self.token:
             lines.append(f"  replay={self.token!r}")
+        if self.explored is not None:
+            lines.append(str(self.explored))
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -132,6 +158,32 @@ class Unknown(Verdict):
     @property
     def sentence(self) -> str:
         return f"{_upper(self.check)}: nobody can tell in {self.scope}, because {self.why}"
+
+    __repr__ = Verdict.__str__
+
+
+class Exhausted(Verdict):
+    """Everything within the bound that it prints was tried, and nothing broke it."""
+
+    __slots__ = ()
+    holds = True
+
+    @property
+    def sentence(self) -> str:
+        return f"{_upper(self.check)}: this holds in {self.scope}"
+
+    __repr__ = Verdict.__str__
+
+
+class BudgetSpent(Verdict):
+    """Nothing broke it so far, and not everything was tried. That is no pass."""
+
+    __slots__ = ()
+    holds = None
+
+    @property
+    def sentence(self) -> str:
+        return f"{_upper(self.check)}: nobody can tell yet. {_upper(self.scope)}, and nothing was found; but there is more"
 
     __repr__ = Verdict.__str__
 

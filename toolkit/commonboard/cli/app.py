@@ -8,6 +8,7 @@ import typer
 
 from commonboard.cli.boards import log, show
 from commonboard.cli.comparing import compare
+from commonboard.cli.grid import grid
 from commonboard.cli.lab import lab
 from commonboard.cli.validating import validate
 
@@ -38,6 +39,7 @@ def main(
 
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(lab)
 app.command()(compare)
+app.command()(grid)
 app.command()(show)
 app.command()(log)
 app.command()(validate)

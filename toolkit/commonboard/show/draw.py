@@ -16,7 +16,7 @@ from commonboard.show.layout import (
     store_names,
     time_label,
 )
-from commonboard.show.marks import AGENT_COLOURS, STYLE, badge, head, mark, number, pair, refused
+from commonboard.show.marks import AGENT_COLOURS, STYLE, badge, hatched, head, mark, number, pair, refused
 from commonboard.show.measure import escape, mono_width, sans_width
 from commonboard.show.story import seconds
 from commonboard.show.timeline import Row, Timeline
@@ -35,6 +35,7 @@ def draw(line: Timeline, place: Layout, title: str, description: str) -> str:
         f'<rect class="card" x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="10"/>',
         *_now(line, place),
         *_lanes(line, place),
+        *(hatched(place.store_x[lane] + 3, 9, place.ys[top] - 12, place.ys[end] + 12) for lane, top, end in line.cuts()),
         *_bars(line, place),
         *_guilt(line, place),
     ]
@@ -164,6 +165,8 @@ def _operation(line: Timeline, place: Layout, row: Row, words: Words, y: float) 
     parts = [f'<g class="{kind}{_dim(line, row, words.place)}">', f"<title>{escape(_title(line, words))}</title>"]
     if op.kind == "merge":
         parts.append(_merge(line, place, op, y))
+    elif op.kind == "fault":
+        parts.append(mark(op, place.agent_x.get(op.agent, place.store_x[line.lane(op)]), y))
     elif op.kind != "think":
         parts.append(_arrow(line, place, op, y))
     x = place.agent_x.get(op.agent)

@@ -114,8 +114,10 @@ def time_label(row: Row, op: Operation | None) -> str:
 def _words(line: Timeline, place: int) -> Words:
     op, story = line.operation(place), line.story
     beside = "" if op.agent == GIVEN or op.kind == "merge" else label(op)
-    if op.kind == "think":
+    if op.kind == "think" or (op.kind == "fault" and beside):
         pieces: list[Piece] = []
+    elif op.kind == "fault":
+        pieces = [Piece(shorten(op.note.removeprefix(f"{op.agent} "), _NOTE), "quiet")]
     elif not op.ok:
         there = f"refused: v{op.replaced} is there" if op.replaced is not None else "refused"
         pieces = [Piece(there, "lost")]
@@ -126,7 +128,7 @@ def _words(line: Timeline, place: int) -> Words:
     word = story.word(place) if place in line.numbers else ""
     if not word and (lost := story.lost(place)):
         pieces = [*pieces, Piece(f" {lost} lost", "lost")]
-    key = "" if line.key is not None or op.kind == "think" else shorten_middle(op.key or "everything", _KEY)
+    key = "" if line.key is not None or op.kind in ("think", "fault") else shorten_middle(op.key or "everything", _KEY)
     return Words(op, place, beside, key, version(op), pieces, word)
 
 

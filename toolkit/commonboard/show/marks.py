@@ -109,6 +109,8 @@ def number(value: float) -> str:
 
 def mark(op: Operation, x: float, y: float) -> str:
     """The shape of an operation, centred at a point."""
+    if op.kind == "fault":
+        return f'<path class="cross" d="M{number(x - 6)} {number(y - 6)}l12 12m0-12l-12 12"/>'
     if op.kind == "read":
         return _circle("open", x, y, 5.5)
     if op.kind == "list":
@@ -142,6 +144,18 @@ def head(x: float, y: float, direction: int, length: float = 8) -> str:
 def refused(x: float, y: float) -> str:
     """The cross at which the arrow of a refused write ends."""
     return f'<path class="cross" d="M{number(x - 5)} {number(y - 5)}l10 10m0-10l-10 10"/>'
+
+
+def hatched(x: float, width: float, top: float, bottom: float) -> str:
+    """A band of slanted lines: here nothing passes."""
+    slope, lines = 10.0, []
+    y = top
+    while y <= bottom - slope:
+        lines.append(f"M{number(x)} {number(y + slope)}l{number(width)} {number(-slope)}")
+        y += slope
+    # Its style stands here, so that pictures without one keep the bytes they had.
+    style = 'stroke="#8b96a2" stroke-width="1.2" opacity=".55" fill="none"'
+    return f'<path class="hatch" {style} d="{"".join(lines)}"/>' if lines else ""
 
 
 def badge(x: float, y: float, count: int) -> str:

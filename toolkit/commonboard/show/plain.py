@@ -90,7 +90,9 @@ def _line(line: Timeline, grid: _Grid, index: int, row: Row, words: list[Words])
     if row.kind == "gap":
         _write(canvas, grid.stores[0], f"… {len(row.places):,} other operations")
     for one in words:
-        if one.op.kind == "think":
+        if one.op.kind == "fault":
+            _fault(line, grid, canvas, one)
+        elif one.op.kind == "think":
             _write(canvas, grid.agents[one.op.agent] + 2, one.label)
         elif one.op.kind == "merge" and one.op.source in line.stores:
             _merge(line, grid, canvas, one)
@@ -117,6 +119,13 @@ def _arrow(line: Timeline, grid: _Grid, canvas: list[str], index: int, one: Word
             canvas[end - 1] = "▶" if op.ok else "✗"
     if one.key:
         _write(canvas, grid.key - 1, f" {one.key} ")
+
+
+def _fault(line: Timeline, grid: _Grid, canvas: list[str], one: Words) -> None:
+    if one.op.agent in grid.agents:
+        _write(canvas, grid.agents[one.op.agent], f"✗ {one.label}")
+    else:
+        _write(canvas, grid.stores[line.lane(one.op)] - 2, f"✗ {_value(one)}")
 
 
 def _merge(line: Timeline, grid: _Grid, canvas: list[str], one: Words) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from commonboard.check import Verdict, no_lost_updates
+from commonboard.check import Explored, Verdict, no_lost_updates
 from commonboard.crdt.reports import LawReport
 from commonboard.history import Operation
 from commonboard.show.frames import frame, table
@@ -77,9 +77,23 @@ def _(verdict: Verdict) -> str:
         first = verdict.findings[0]
         lines.append(spacetime(verdict.history, first.operations, first.sentence)._repr_html_())
     lines.append(_listed([f"note: {note}" for note in verdict.notes]))
+    if verdict.explored is not None:
+        lines.append(tabled(verdict.explored).html + (f"<p>{escape(verdict.explored.why)}</p>" if verdict.explored.why else ""))
     if verdict.token and verdict.findings:
         lines.append(f"<p>{_replay(verdict.token)}</p>")
     return "".join(lines)
+
+
+@frame.register(Explored)
+def _(explored: Explored) -> pd.DataFrame:
+    rows = list(explored.rows())
+    return table([("what", "text", [words for words, _ in rows]), ("count", "int", [count for _, count in rows])])
+
+
+@tabled.register(Explored)
+def _(explored: Explored) -> Table:
+    rows = [[Td(words), Td(f"{count:,}", number=True)] for words, count in explored.rows()]
+    return Table(f"What was tried: {explored.how}", ["what", "count"], rows)
 
 
 @tabled.register(LawReport)

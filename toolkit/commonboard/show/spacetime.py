@@ -29,7 +29,8 @@ def spacetime(
 
     Each agent has a lane, and so has the store (or each replica). Time runs down, one row an operation; the spacing is not
     to scale. Reads are open circles, writes filled squares, appends squares with a plus, compare-and-sets diamonds (crossed
-    when refused), deletes crossed squares, lists double circles, merges joined pairs, thoughts bars along the lane.
+    when refused), deletes crossed squares, lists double circles, merges joined pairs, thoughts bars along the lane,
+    faults crosses; the lane of a replica that is cut off has a hatched band.
 
     Args:
         history: what happened.
@@ -60,7 +61,7 @@ def spacetime(
 
 
 def _count(history: History) -> str:
-    drawn = [op for op in history if op.kind != "think" and op.agent != GIVEN]
+    drawn = [op for op in history if op.kind not in ("think", "fault") and op.agent != GIVEN]
     if not drawn:
         return "No operations."
     who = ", ".join(history.agents) or "nobody"

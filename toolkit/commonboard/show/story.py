@@ -31,7 +31,7 @@ class Story:
         self.past: list[Past] = []
         self._places: dict[int, int] = {}
         self._sentences: dict[int, str] = {}
-        self._by_dot = {op.dot: op for op in self.operations if op.dot and op.kind != "merge"}
+        self._by_dot = {op.dot: op for op in self.operations if op.dot and op.kind not in ("merge", "fault")}
         newest: dict[Where, Operation] = {}
         made: dict[tuple[Where, int], Operation] = {}
         for place, op in enumerate(self.operations):
@@ -85,6 +85,8 @@ class Story:
     def word(self, place: int) -> str:
         """A few words beside a mark of the guilty path."""
         op = self.operations[place]
+        if op.kind == "fault":
+            return op.note
         if op.kind in ("think", "list", "read"):
             return _word_of_look(op)
         if not op.ok:
@@ -114,6 +116,8 @@ class Story:
         op = self.operations[place]
         there = f" on {op.replica}" if op.replica and op.kind != "merge" else ""
         value = text(told(op, limit=120))
+        if op.kind == "fault":
+            return f"{op.agent} {op.note}: {op.key}." if op.fault == "forgotten" else f"{op.note}."
         if op.kind == "think":
             return f"{op.agent} thinks for {seconds(op.ended_at - op.began_at)}{_tokens(op)}."
         if op.kind == "list":
@@ -147,6 +151,8 @@ class Story:
 
 def label(op: Operation) -> str:
     """What stands beside the mark in the agent's lane."""
+    if op.kind == "fault":
+        return {"agent crash": "crashes", "lost answer": "no answer"}.get(op.fault, "")
     if op.kind != "think":
         return op.kind
     long = op.ended_at - op.began_at
@@ -155,7 +161,7 @@ def label(op: Operation) -> str:
 
 def version(op: Operation) -> str:
     """The version at the end of the arrow: the one read or made; a refused write made none."""
-    number = op.made if op.kind == "merge" or op.is_write else op.saw if op.ok else None
+    number = op.made if op.kind in ("merge", "fault") or op.is_write else op.saw if op.ok else None
     return "" if number is None else f"v{number}"
 
 

@@ -69,6 +69,18 @@ class Timeline:
         """In which of the store's lanes the operation ends."""
         return self.stores.index(op.replica) if op.replica in self.stores else 0
 
+    def cuts(self) -> list[tuple[int, int, int]]:
+        """Each partition: the replica's lane, the row in which it begins, and the row in which it heals (or the last)."""
+        found: list[tuple[int, int, int]] = []
+        began: dict[int, int] = {}
+        for index, row in enumerate(self.rows):
+            for op in map(self.operation, row.places):
+                if op.fault == "partition":
+                    began[self.lane(op)] = index
+                elif op.fault == "heal" and self.lane(op) in began:
+                    found.append((self.lane(op), began.pop(self.lane(op)), index))
+        return found + [(lane, first, len(self.rows) - 1) for lane, first in began.items()]
+
     def number(self, row: Row) -> int | None:
         """The number of the first highlighted operation in a row that is drawn."""
         found = [self.numbers[place] for place in row.places if place in self.numbers]
@@ -101,7 +113,7 @@ def timeline(
         rows = _with_gaps(rows, limit, numbers, now)
     stores = list(history.replicas) or list(dict.fromkeys(op.replica for op in story.operations if op.replica))
     drawn = (story.operations[place] for row in rows for place in row.places)
-    keys = dict.fromkeys(op.key for op in drawn if op.kind != "think")
+    keys = dict.fromkeys(op.key for op in drawn if op.kind not in ("think", "fault"))
     key = next(iter(keys)) if len(keys) == 1 else None
     return Timeline(story, list(history.agents), stores or [STORE], rows, numbers, key, now)
 
@@ -125,7 +137,7 @@ def _rows(operations: Sequence[Operation]) -> list[Row]:
     queues = _thoughts_after(operations)
     thoughts = queues.get(-1, {})
     given: dict[tuple[str, str | None], Row] = {}
-    acted = [op for op in operations if op.kind != "think" and op.agent != GIVEN]
+    acted = [op for op in operations if op.kind not in ("think", "fault") and op.agent != GIVEN]
     for place, op in enumerate(operations):
         if op.kind == "think" or (op.agent == GIVEN and acted and not _touched(op.key, acted)):
             continue

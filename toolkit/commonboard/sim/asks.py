@@ -13,10 +13,11 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from commonboard.entry import ANY, Event, Page, PrefixUnchanged, Read, Reading, Write, under
-from commonboard.errors import ConflictError
+from commonboard.errors import CapabilityError, ConflictError
 from commonboard.history import Kind, Operation
 from commonboard.rule import Board
 from commonboard.stores.in_memory import page_of
+from commonboard.transactions import TRANSACTION
 from commonboard.values import ENCODING, TYPE, canonical_json
 
 
@@ -26,13 +27,13 @@ class Footprint(NamedTuple):
     Attributes:
         keys: the keys it looks at or writes.
         writes: whether it may write them; an operation that expects something may.
-        prefix: the prefix that it lists, if it does.
+        prefixes: the prefixes that it lists, or that it expects to be as they were listed.
         log: whether it follows the log, or touches every key.
     """
 
     keys: tuple[str, ...] = ()
     writes: bool = False
-    prefix: str | None = None
+    prefixes: tuple[str, ...] = ()
     log: bool = False
 
 
@@ -63,21 +64,46 @@ class Site:
     def given(self, op: Operation) -> None:
         """Called for each entry that is there before the agents begin."""
 
-    def changes_under(self, prefix: str) -> int:
-        """A number that grows with each change under the prefix, and with no other."""
+    def versions_under(self, prefix: str) -> dict[str, int]:
+        """The versions of all entries and tombstones under the prefix: each change under it changes one of them."""
         board = self.board
-        versions = sum(entry.version or 0 for key, entry in board.entries.items() if under(prefix, key))
-        return 10**9 * self.clears + versions + sum(version for key, version in board.gone.items() if under(prefix, key))
+        versions = {key: entry.version or 0 for key, entry in board.entries.items() if under(prefix, key)}
+        return versions | {key: version for key, version in board.gone.items() if under(prefix, key)}
 
 
 class ListPosition(int):
-    """The log position of a list, which also knows how much had changed under its prefix by then.
+    """The log position of a list, which also knows what was under its prefix by then.
 
-    A write that rests on the list is judged by that, so that it depends on nothing outside the prefix.
+    A write that rests on the list, or on a part of it, is judged by that: it depends on nothing outside its own prefix, while a
+    position in the log depends on all that anybody wrote.
+
+    Attributes:
+        prefix: the prefix that was listed.
+        versions: the version of every key under it that had one.
+        floor: the version of all other keys; it grows when the board is cleared and forgets the versions of what was there.
     """
 
     prefix: str
-    changes: int
+    versions: dict[str, int]
+    floor: int
+
+    @classmethod
+    def of(cls, site: Site, prefix: str) -> ListPosition:
+        """Where a list of the prefix would be taken now."""
+        position = cls(site.board.seq)
+        position.prefix, position.versions, position.floor = prefix, site.versions_under(prefix), site.board.floor
+        return position
+
+    def covers(self, prefix: str) -> bool:
+        """Whether it knows all that was under the prefix."""
+        return under(self.prefix, prefix)
+
+    def changed(self, site: Site, prefix: str) -> str | None:
+        """A key under the prefix that has changed since, or the prefix itself where nobody can tell which; else `None`."""
+        then = {key: version for key, version in self.versions.items() if under(prefix, key)}
+        now = site.versions_under(prefix)
+        changed = [key for key in then | now if then.get(key) != now.get(key)]
+        return min(changed, default=None) if changed or site.board.floor == self.floor else prefix
 
 
 @dataclass(slots=True)
@@ -111,6 +137,7 @@ class Commit:
         what: the verb for a label.
         kind: what the history calls it; by the write itself where `None`.
         saw: what a caller of the five methods had seen of the key before, as far as its own reads tell.
+        transaction: the transaction that it ends, if it does.
     """
 
     writes: tuple[Write, ...]
@@ -118,6 +145,7 @@ class Commit:
     what: str
     kind: Kind | None = None
     saw: int | None = None
+    transaction: str | None = field(default_factory=TRANSACTION.get)
 
     @property
     def key(self) -> str:
@@ -125,11 +153,10 @@ class Commit:
 
     @property
     def footprint(self) -> Footprint:
-        prefix = next((read.prefix for read in self.reads if isinstance(read, PrefixUnchanged)), None)
-        plain = any(isinstance(read, PrefixUnchanged) and not isinstance(read.after, ListPosition) for read in self.reads)
-        read_keys = tuple(read.key for read in self.reads if not isinstance(read, PrefixUnchanged))
-        many = sum(isinstance(read, PrefixUnchanged) for read in self.reads) > 1
-        return Footprint((*(w.key for w in self.writes), *read_keys), True, "" if many else prefix, plain)
+        prefixes = tuple([read.prefix for read in self.reads if isinstance(read, PrefixUnchanged)])
+        plain = any(isinstance(read, PrefixUnchanged) and not _knows(read) for read in self.reads)
+        read_keys = tuple([read.key for read in self.reads if not isinstance(read, PrefixUnchanged)])
+        return Footprint((*(w.key for w in self.writes), *read_keys), True, prefixes, plain)
 
     def perform(self, site: Site, agent: str, now: datetime, records: list[Operation]) -> list[Event]:
         board, writes = site.board, self.writes
@@ -139,6 +166,7 @@ class Commit:
             for write in writes:
                 found = refused.found_version if write.key == refused.key else None
                 records.append(_refused(site, agent, write, found))
+                records[-1].transaction = self.transaction
             raise
         board.apply(changes)
         wishes, events = iter(writes), []
@@ -149,18 +177,25 @@ class Commit:
             op = wrote(site, agent, self.kind or kind_of(write), event, write.metadata)
             if self.saw is not None:
                 op.saw = self.saw
+            op.transaction = self.transaction
             records.append(op)
             events.append(event)
         return events
 
     def _to_check(self, site: Site) -> Iterable[Read]:
         for read in self.reads:
-            if isinstance(read, PrefixUnchanged) and isinstance(read.after, ListPosition) and read.after.prefix == read.prefix:
-                if site.changes_under(read.prefix) != read.after.changes:
+            if isinstance(read, PrefixUnchanged) and isinstance(read.after, ListPosition) and _knows(read):
+                changed = read.after.changed(site, read.prefix)
+                if changed is not None:
                     what = f"something under the prefix {read.prefix!r} changed after it was listed"
-                    raise site.board.changed(read.prefix, what, read.after)
+                    raise site.board.changed(changed, what, read.after.versions.get(changed, read.after.floor))
             else:
                 yield read
+
+
+def _knows(read: PrefixUnchanged) -> bool:
+    """Whether its position knows what was under the prefix, so that the log need not be asked."""
+    return isinstance(read.after, ListPosition) and read.after.covers(read.prefix)
 
 
 @dataclass(slots=True)
@@ -169,7 +204,7 @@ class Clear:
 
     what = "clears"
     key = "everything"
-    footprint = Footprint((), True, "", True)
+    footprint = Footprint((), True, ("",), True)
 
     def perform(self, site: Site, agent: str, now: datetime, records: list[Operation]) -> None:
         board = site.board
@@ -182,22 +217,32 @@ class Clear:
 
 @dataclass(slots=True)
 class List:
-    """The entries under a prefix."""
+    """The entries under a prefix.
+
+    The snapshot of a transaction is not noted as a list: it shows more than the transaction looks at, and who only reads one key
+    has nothing to do with the others. The transaction notes its own looks.
+    """
 
     key: str
     limit: int | None = None
     after: str | None = None
+    transaction: str | None = field(default_factory=TRANSACTION.get)
     what = "lists"
 
     @property
     def footprint(self) -> Footprint:
-        return Footprint((), False, self.key, self.limit is not None or self.after is not None)
+        return Footprint((), False, (self.key,), self.limit is not None or self.after is not None)
 
     def perform(self, site: Site, agent: str, now: datetime, records: list[Operation]) -> Page:
         page = page_of(site.board, self.key, self.limit, self.after)
-        position = ListPosition(page.position)
-        position.prefix, position.changes = self.key, site.changes_under(self.key)
-        page.position = position
+        page.position = ListPosition.of(site, self.key)
+        if self.transaction is not None:
+            if site.replica is not None:
+                raise CapabilityError(
+                    f"{agent} cannot begin a transaction on {site.replica}: it is one of several copies of the board, and none "
+                    "can promise anything for the others; use one store, World(replicas=1)"
+                )
+            return page
         text = canonical_json([entry.key for entry in page])
         records.append(Operation(-1, agent, "list", self.key, text, "json", replica=site.replica))
         return page
@@ -211,7 +256,7 @@ class Follow:
     waits: bool = True
     what = "watches"
     key = "the log"
-    footprint = Footprint((), False, "", True)
+    footprint = Footprint((), False, ("",), True)
 
     def ready(self, site: Site) -> bool:
         return not self.waits or site.board.seq > self.after
@@ -226,7 +271,7 @@ class Turn:
 
     what: str
     key: str
-    footprint: Footprint = field(default=Footprint((), True, "", True), repr=False)
+    footprint: Footprint = field(default=Footprint((), True, ("",), True), repr=False)
 
     def perform(self, site: Site | None, agent: str, now: datetime, records: list[Operation]) -> None:
         pass

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from commonboard.errors import ReplayError
 
@@ -36,13 +36,19 @@ class Choices:
     """The list as it grows: what was chosen, out of how many, and what it was called.
 
     Args:
-        source: who chooses; the boring choice always, unless given.
+        source: who chooses; the boring choice always, unless given. A source with a method `sees` is shown the alternatives
+            before each step, also where there is only one.
         timing: how time passes: `exact` or `free`.
+
+    Attributes:
+        labels: what was chosen each time, in words.
     """
 
     def __init__(self, source: Source | None = None, timing: str = "exact") -> None:
         self._source = source or boring
+        self._sees: Callable[[Sequence[Any]], None] | None = getattr(self._source, "sees", None)
         self.timing = timing
+        self.labels: list[str] = []
         self._taken: list[tuple[int, int]] = []
         self._checksum = 0
 
@@ -60,14 +66,18 @@ class Choices:
     def choose(self, alternatives: Sequence[Choice]) -> Choice:
         """One of the alternatives; where there is only one, that is no choice and is not recorded."""
         count = len(alternatives)
+        if self._sees is not None:
+            self._sees(alternatives)
         if count == 1:
             return alternatives[0]
         number = self._source(count)
         if not 0 <= number < count:
             raise ReplayError(f"choice {len(self)} is {number}, but there were {count} alternatives")
         chosen = alternatives[number]
+        label = chosen.label
         self._taken.append((count, number))
-        self._checksum = zlib.crc32(chosen.label.encode(), self._checksum)
+        self.labels.append(label)
+        self._checksum = zlib.crc32(label.encode(), self._checksum)
         return chosen
 
     @property
@@ -158,6 +168,48 @@ class Replay:
                 "use the same agents, policy, given values and world as the run that printed it. If they are the same, an agent "
                 "depends on something else: global random, the clock, or objects left over from an earlier run"
             )
+
+
+class Retrace:
+    """The choices of an earlier run, which must come up again exactly: the first step that differs is named.
+
+    Args:
+        earlier: the choices of that run.
+    """
+
+    def __init__(self, earlier: Choices) -> None:
+        self.timing = earlier.timing
+        self._numbers, self._labels, self._counts = earlier.numbers, earlier.labels, earlier.alternatives
+        self._place = 0
+        self._offered: Sequence[Any] = ()
+
+    def sees(self, alternatives: Sequence[Any]) -> None:
+        """Look at what there is to choose from."""
+        self._offered = alternatives
+
+    def __call__(self, alternatives: int) -> int:
+        place, labels = self._place, [each.label for each in self._offered]
+        self._place += 1
+        if place >= len(self._numbers):
+            raise ReplayError(f"the earlier run came to its end after {place} choices; this one goes on with {labels[0]!r}")
+        number, label = self._numbers[place], self._labels[place]
+        if alternatives != self._counts[place] or labels[number] != label:
+            raise ReplayError(
+                f"this is not what happened before. The first step that differs is number {place + 1}: then it was {label!r}, "
+                f"out of {self._counts[place]}; now there are {', '.join(map(repr, labels))}. The agents depend on something "
+                "else: global random, the clock, or objects left over from an earlier run"
+            )
+        return number
+
+    def check(self, choices: Choices) -> None:
+        """Refuse a run that came to its end before the earlier one.
+
+        Raises:
+            ReplayError: it did.
+        """
+        if len(choices) < len(self._numbers):
+            then = self._labels[len(choices)]
+            raise ReplayError(f"this run came to its end after {len(choices)} choices; the earlier one went on with {then!r}")
 
 
 def to_text(number: int) -> str:

@@ -55,7 +55,7 @@ def _keeps_its_own(store: Any) -> SimulationError:
     name = type(store).__name__
     return SimulationError(
         f"{name} cannot run under the simulator, which keeps its own board in memory; leave store= out, "
-        f"or run these agents live: cb.SharedMemory({name}(…)) works on your own event loop"
+        f"or run these agents live: await cb.run_live(agents, store={name}(…))"
     )
 
 

@@ -21,6 +21,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple, NoReturn
 
 from commonboard.sim.outside import Outside, refusal
+from commonboard.sim.trouble import is_plumbing
 
 AGENT: contextvars.ContextVar[str] = contextvars.ContextVar("commonboard_agent", default="")
 """The agent whose code is running. Tasks that an agent starts inherit it."""
@@ -87,10 +88,14 @@ class SimLoop(asyncio.AbstractEventLoop):
 
     Attributes:
         now: virtual seconds since the agents began.
+        asked_the_time: whether an agent looked at the clock.
+        crossings: which agent woke a task of which other agent itself, rather than through the store.
     """
 
     def __init__(self, max_steps: int, free: bool = False) -> None:
         self.free = free
+        self.asked_the_time = False
+        self.crossings: dict[str, None] = {}
         self._clocks: dict[str, float] = {}
         self._ready: deque[asyncio.Handle] = deque()
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
@@ -139,6 +144,12 @@ class SimLoop(asyncio.AbstractEventLoop):
 
     def time(self) -> float:
         """Virtual seconds since the agents began; by the agent's own clock, where time is free."""
+        if not self.asked_the_time and not is_plumbing(sys._getframe(1).f_code.co_filename):
+            self.asked_the_time = True  # asyncio looks at it for a timeout, of which nobody sees the time
+        return self.clock()
+
+    def clock(self) -> float:
+        """The time, for the library's own use: to look at it is not to ask."""
         return self._clocks.get(AGENT.get(), 0.0) if self.free else self.now
 
     def timers(self) -> dict[str, list[Timer]]:
@@ -171,12 +182,16 @@ class SimLoop(asyncio.AbstractEventLoop):
     def call_soon(self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None) -> asyncio.Handle:  # type: ignore[override]
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(handle)
+        if context is not None and (acting := AGENT.get()):
+            woken = context.get(AGENT, "")
+            if woken and woken != acting:
+                self.crossings[f"{acting} wakes {woken}"] = None
         return handle
 
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        return self.call_at(self.time() + delay, callback, *args, context=context)
+        return self.call_at(self.clock() + delay, callback, *args, context=context)
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
@@ -251,10 +266,15 @@ class Stepping:
     """`with Stepping(loop):` makes the loop the running one, and puts the outer one back however it ends.
 
     From Python 3.14 on, one thread has one current task; so an outer task must be left while the inner loop runs.
+
+    Args:
+        loop: the loop.
+        guarded: whether to refuse the outside while it runs; who steps many loops does that once for all.
     """
 
-    def __init__(self, loop: SimLoop) -> None:
+    def __init__(self, loop: SimLoop, guarded: bool = True) -> None:
         self._loop = loop
+        self._outside = Outside(SimLoop) if guarded else None
 
     def __enter__(self) -> None:
         self._outer = asyncio._get_running_loop()
@@ -264,8 +284,8 @@ class Stepping:
         # The collector would run finalizers at moments that depend on how much memory is in use.
         self._collects = gc.isenabled()
         gc.disable()
-        self._outside = Outside(SimLoop)
-        self._outside.__enter__()
+        if self._outside is not None:
+            self._outside.__enter__()
         self._as_completed: Any = asyncio.as_completed
         asyncio.as_completed = _as_completed_in_order  # type: ignore[assignment]
         self._hooks = sys.get_asyncgen_hooks()
@@ -276,7 +296,8 @@ class Stepping:
         asyncio._set_running_loop(self._outer)
         sys.set_asyncgen_hooks(*self._hooks)
         asyncio.as_completed = self._as_completed
-        self._outside.__exit__()
+        if self._outside is not None:
+            self._outside.__exit__()
         if self._collects:
             gc.enable()
         if self._outer is not None and self._task is not None:

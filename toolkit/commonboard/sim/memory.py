@@ -9,12 +9,14 @@ from typing import Any, Literal
 
 from commonboard.entry import MemoryEntry, Write
 from commonboard.errors import ConflictError, NotAdmittedError
-from commonboard.handle import Sightings
+from commonboard.handle import AgentMemory, Sightings
 from commonboard.history import Operation
 from commonboard.memory import SharedMemory
 from commonboard.policies import ConflictPolicy
+from commonboard.sim.looks import NotedLooks
 from commonboard.sim.loop import AGENT
 from commonboard.sim.store import Recorder
+from commonboard.transactions import Looks
 
 
 @dataclass(slots=True)
@@ -65,7 +67,11 @@ class SimMemory(SharedMemory):
         try:
             await asyncio.sleep(seconds)
         finally:
-            op.ended_at = max(op.began_at, recorder.loop.time())
+            op.ended_at = max(op.began_at, recorder.loop.clock())
+
+    def _looks(self, me: AgentMemory, number: int) -> Looks:
+        first_life = me.replica == f"{me.name}~1"
+        return NotedLooks(f"{me.name if first_life else me.replica}#{number}", AGENT.get() or me.name, self._recorder)
 
     async def _update(
         self,

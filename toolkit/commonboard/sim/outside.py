@@ -35,7 +35,7 @@ def refusal(what: str) -> SimulationError:
     """The error for something that a simulation cannot repeat."""
     return SimulationError(
         f"{what} was used in a simulation, which could not repeat it; use me.think(seconds) for work that takes time, "
-        "or run these agents live: give each memory.agent(name) on your own event loop"
+        "or run these agents live: await cb.run_live(agents)"
     )
 
 

@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from commonboard.errors import ConflictError, NotAdmittedError
+
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
@@ -26,7 +28,8 @@ class Trouble:
     source: str = ""
 
     def __str__(self) -> str:
-        where = f", at line {self.line} of {self.function}: {self.source}" if self.line else ""
+        where = f", at line {self.line} of {self.function}" if self.line else ""
+        where += f": {self.source}" if self.line and self.source else ""
         return f"{self.agent or 'somebody'} {self.what}{where}"
 
 
@@ -46,6 +49,11 @@ def died(agent: str, error: BaseException, whose: str = "") -> Trouble:
     return Trouble(agent, what, *_own(frames))
 
 
+def is_told(error: BaseException | None) -> bool:
+    """Whether an agent ended because it was refused, and told so: that is its policy's answer, and no fault of the agent."""
+    return isinstance(error, (ConflictError, NotAdmittedError))
+
+
 def stuck(agent: str, task: asyncio.Task[Any], endless: str = "") -> Trouble:
     """The trouble of an agent that is still running."""
     frames, inner = [], ""
@@ -54,7 +62,7 @@ def stuck(agent: str, task: asyncio.Task[Any], endless: str = "") -> Trouble:
         frame = getattr(waits, "cr_frame", None)
         if frame is not None:
             frames.append((waits.cr_code, frame.f_lineno))
-            inner = waits.__qualname__ if _is_plumbing(waits.cr_code.co_filename) else ""
+            inner = waits.__qualname__ if is_plumbing(waits.cr_code.co_filename) else ""
         waits = getattr(waits, "cr_await", None)
     if endless:
         return Trouble(agent, f"never ends ({endless} is spent)", *_own(frames))
@@ -79,7 +87,7 @@ def _named(waiting: Any) -> str:
 
 def _own(frames: list[tuple[Any, int]]) -> tuple[str, int, str]:
     """The innermost place that is neither Python's nor the library's: the line that the agent's author wrote."""
-    theirs = [(code, line) for code, line in frames if not _is_plumbing(code.co_filename)] or frames[:1]
+    theirs = [(code, line) for code, line in frames if not is_plumbing(code.co_filename)] or frames[:1]
     if not theirs:
         return "", 0, ""
     code, line = theirs[-1]
@@ -93,6 +101,7 @@ def _folder(path: str, up: int) -> str:
 _PLUMBING = (_folder(asyncio.__file__, 2), _folder(__file__, 2))
 
 
-def _is_plumbing(filename: str) -> bool:
+def is_plumbing(filename: str) -> bool:
+    """Whether a file is Python's or the library's, and not the agent author's."""
     filename = filename.replace("\\", "/")
     return filename.startswith(_PLUMBING) or "/site-packages/" in filename

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
-from commonboard.entry import ABSENT, ANY, Event, Expectation, MemoryEntry, Page, Reading, Write, check_key, under
+from commonboard.entry import ABSENT, ANY, Event, Expectation, MemoryEntry, Page, Read, Reading, Write, check_key, under
 from commonboard.errors import CapabilityError, ConflictError, StoreShapeError
 from commonboard.rule import check_expiry, check_value, check_write
 from commonboard.stores.protocol import is_built_in
@@ -35,8 +35,8 @@ class BuiltInPort:
     async def look(self, key: str) -> Reading:
         return await self.store.look(key)  # type: ignore[no-any-return]
 
-    async def commit(self, *writes: Write) -> list[Event]:
-        return await self.store.commit(*writes)  # type: ignore[no-any-return]
+    async def commit(self, *writes: Write, reads: Iterable[Read] = ()) -> list[Event]:
+        return await self.store.commit(*writes, reads=reads)  # type: ignore[no-any-return]
 
     async def list(self, prefix: str = "", limit: int | None = None, after: str | None = None) -> Page:
         return await self.store.list(prefix, limit, after)  # type: ignore[no-any-return]

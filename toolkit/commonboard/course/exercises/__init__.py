@@ -11,11 +11,15 @@ from commonboard.course.exercises import (
     compare_and_set,
     compare_policies,
     crdt_merge,
+    faults,
+    interleavings,
     last_writer_wins,
     optimistic,
+    reality,
     store_and_values,
     the_incident,
     turns_and_expiry,
+    visibility,
 )
 
 _MODULES = (
@@ -27,6 +31,10 @@ _MODULES = (
     compare_and_set,
     crdt_merge,
     compare_policies,
+    interleavings,
+    faults,
+    visibility,
+    reality,
 )
 _ALL: dict[str, Exercise] = {exercise.name: exercise for module in _MODULES for exercise in module.EXERCISES}
 

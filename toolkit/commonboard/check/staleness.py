@@ -1,0 +1,140 @@
+"""Staleness: how far behind the newest value each read was, in versions and in virtual seconds.
+
+It is a number to plot rather than a fault: a copy that is ten seconds behind may be good enough, and a read that breaks
+linearizability may still be serializable. What counts as newest is the newest write that was committed anywhere, on any replica,
+before the read was called. So a read on one store that keeps one copy is never behind.
+
+Versions behind is k-staleness (Bailis et al., "Probabilistically bounded staleness", 2012); seconds behind, counted from when the
+first write that it missed was committed, is Δ-staleness (Golab et al., 2011).
+"""
+
+from __future__ import annotations
+
+import html
+import importlib
+from bisect import bisect_left
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from commonboard.check.observed import Observed, observed
+from commonboard.check.subject import judged
+from commonboard.entry import Viewable
+from commonboard.history import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class StaleRead:
+    """One read, and how far behind it was.
+
+    Attributes:
+        operation: the read's number in the history.
+        agent, key, replica: who read what, and on which replica, where there are several.
+        at_virtual_s: when it was called, in virtual seconds.
+        versions_behind: how many writes of the key, committed before, what it found had not seen; `None` if nobody can tell.
+        seconds_behind: virtual seconds since the first of those was committed; 0 if there is none, `None` if nobody can tell.
+    """
+
+    operation: int
+    agent: str
+    key: str
+    replica: str | None
+    at_virtual_s: float
+    versions_behind: int | None
+    seconds_behind: float | None
+
+
+class Staleness(Viewable, list[StaleRead]):
+    """A row for each read, in the order of the history; `to_frame()` gives the columns to plot."""
+
+    @property
+    def worst(self) -> StaleRead | None:
+        """The read that was the most versions behind, then the most seconds; the first of several; `None` without reads."""
+        known = [row for row in self if row.versions_behind is not None]
+        return max(known, key=lambda row: (row.versions_behind or 0, row.seconds_behind or 0.0), default=None)
+
+    @property
+    def sentence(self) -> str:
+        """The whole in one sentence."""
+        unknown = sum(row.versions_behind is None for row in self)
+        behind, worst = sum(bool(row.versions_behind) for row in self), self.worst
+        told = f"{behind:,} of {_counted(len(self), 'read')} had missed something"
+        if worst is not None and worst.versions_behind:
+            told += f"; the worst, {worst.agent}'s of {worst.key} at {worst.at_virtual_s:g} virtual s, was "
+            told += f"{_counted(worst.versions_behind, 'version')} and {worst.seconds_behind:g} virtual s behind"
+        return f"{told}; of {unknown:,} nobody can tell" if unknown else told
+
+    def __str__(self) -> str:
+        table = str(importlib.import_module("commonboard.show").text(self)).partition("\n")[2]
+        return f"Staleness: {self.sentence}\n{table}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>Staleness: {html.escape(self.sentence)}</b></p>{importlib.import_module('commonboard.show').html(self)}"
+
+
+def staleness(subject: Any) -> Staleness:
+    """How far behind each read was.
+
+    Args:
+        subject: a `Run` or a `History`; a log has no reads, so it gives no rows.
+
+    Raises:
+        TypeError: the subject is neither.
+
+    >>> import commonboard as cb
+    >>> async def web(me):
+    ...     await me.shared.write("x", 1)
+    ...     await me.value("shared/x")
+    >>> print(staleness(cb.simulate(web)))
+    Staleness: 0 of 1 read had missed something
+      operation  agent  key       replica  at_virtual_s  versions_behind  seconds_behind
+              1  web    shared/x                    0.0                0             0.0
+    """
+    seen = observed(judged(subject, "staleness").history)
+    commits: dict[str, _Commits] = {}
+    rows = []
+    for place, op in enumerate(seen.operations):
+        if op.kind == "read":
+            if op.key not in commits:
+                commits[op.key] = _Commits(seen, op.key)
+            versions, seconds = commits[op.key].missed(place, op)
+            rows.append(StaleRead(op.index, op.agent, op.key, op.replica, op.began_at, versions, seconds))
+    return Staleness(rows)
+
+
+class _Commits:
+    """The writes of one key in the order of their commits."""
+
+    def __init__(self, seen: Observed, key: str) -> None:
+        self._seen = seen
+        self._writes = seen.writes.get(key, [])
+        places = sorted(self._writes, key=lambda place: seen.operations[place].end)
+        self._ends = [seen.operations[place].end for place in places]
+        # By how many commits there were: on one store the newest version's number, between replicas the numbers as bits.
+        numbers = [seen.number[place] for place in places]
+        if seen.replicated:
+            self._newest = list(accumulate((1 << number for number in numbers), int.__or__, initial=0))
+        else:
+            self._newest = list(accumulate(numbers, max, initial=-1))
+
+    def missed(self, place: int, op: Operation) -> tuple[int | None, float | None]:
+        """How many commits before its call a read had missed, and for how many virtual seconds."""
+        looks = self._seen.saw[place]
+        if looks is None:
+            return None, None
+        newest = self._newest[bisect_left(self._ends, op.begin)]
+        if self._seen.replicated:
+            missing = newest & ~self._seen.seen[place]
+            count, first = missing.bit_count(), (missing & -missing).bit_length() - 1
+        else:
+            shown = self._seen.number[looks[0]] if looks else -1
+            count, first = max(newest - shown, 0), shown + 1
+        if not count:
+            return 0, 0.0
+        return count, max(op.began_at - self._seen.operations[self._writes[first]].ended_at, 0.0)
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
