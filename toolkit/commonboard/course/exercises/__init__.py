@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from commonboard.course.exercise import Exercise, not_solved_yet
 from commonboard.course.exercises import (
+    audit,
     compare_and_set,
     compare_policies,
     crdt_merge,
@@ -34,6 +35,7 @@ _MODULES = (
     interleavings,
     faults,
     visibility,
+    audit,
     reality,
 )
 _ALL: dict[str, Exercise] = {exercise.name: exercise for module in _MODULES for exercise in module.EXERCISES}
