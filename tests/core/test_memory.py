@@ -418,3 +418,17 @@ def test_a_change_that_did_not_expect_a_missing_entry_is_told_so() -> None:
         ]
 
     run(main())
+
+
+def test_an_agent_can_watch_the_log_and_then_knows_what_it_saw() -> None:
+    async def main() -> None:
+        memory = SharedMemory()
+        me = memory.agent("web")
+        await memory.agent("docs").shared.write("x", 1)
+        async for event in me.watch():
+            assert (event.key, event.actor) == ("shared/x", "docs")
+            break
+        await me.shared.write("x", 2)
+        assert (await memory.log())[-1].saw == 1
+
+    run(main())

@@ -27,7 +27,6 @@ def racing(untouched: Any, touch: Any) -> Any:
     return agent
 
 
-@pytest.mark.xfail(strict=True, reason="each object is put back as a deep copy, so what two of them held in common comes apart")
 @pytest.mark.parametrize("kind", ["a dict", "an object"])
 def test_two_names_of_one_list_stay_names_of_one_list(kind: str) -> None:
     done: list[str] = []
@@ -38,7 +37,6 @@ def test_two_names_of_one_list_stay_names_of_one_list(kind: str) -> None:
     assert (box["done"] if kind == "a dict" else box.done) is done
 
 
-@pytest.mark.xfail(strict=True, reason="what agents set in a module is not looked at, and so it passes")
 def test_an_attribute_of_a_module_is_noticed() -> None:
     settings = types.ModuleType("settings")
     settings.first = None  # type: ignore[attr-defined]
@@ -46,14 +44,12 @@ def test_an_attribute_of_a_module_is_noticed() -> None:
     assert cb.explore(agent, agent, check=ONCE).holds is not True
 
 
-@pytest.mark.xfail(strict=True, reason="what agents set in a module is not looked at, and so it passes")
 def test_the_environment_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COMMONBOARD_FIRST", raising=False)
     agent = racing(lambda: not os.environ.get("COMMONBOARD_FIRST"), lambda name: monkeypatch.setenv("COMMONBOARD_FIRST", name))
     assert cb.explore(agent, agent, check=ONCE).holds is not True
 
 
-@pytest.mark.xfail(strict=True, reason="what a cached function holds is not looked at, and so it passes")
 def test_what_a_cache_holds_is_noticed() -> None:
     @functools.lru_cache
     def loaded() -> str:
@@ -63,7 +59,6 @@ def test_what_a_cache_holds_is_noticed() -> None:
     assert cb.explore(agent, agent, check=ONCE).holds is not True
 
 
-@pytest.mark.xfail(strict=True, reason="objects are told apart by id(), also those that are gone by then, whose id is used again")
 def test_the_second_of_two_closures_is_read_as_well_as_the_first() -> None:
     def counting() -> Any:
         n = 0

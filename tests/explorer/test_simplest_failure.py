@@ -115,7 +115,7 @@ def test_no_other_kind_of_failure_is_told_when_an_agent_is_left_out() -> None:
 
 def test_no_deadlock_is_told_that_only_a_left_out_agent_makes() -> None:
     async def racer(me: cb.AgentMemory) -> None:
-        async for event in me._memory.watch():
+        async for event in me.watch():
             if event.key == "shared/ready":
                 break
         await me.shared.update("n", lambda found: (found or 0) + 1)

@@ -251,7 +251,7 @@ class TestADeadlock:
 
     def test_is_found_where_one_waits_for_news_that_nobody_writes(self) -> None:
         async def follows(me: cb.AgentMemory) -> None:
-            async for event in me._memory.watch():
+            async for event in me.watch():
                 if event.key == "shared/never":
                     return
 

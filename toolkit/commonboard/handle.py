@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from commonboard.entry import ANY, Expectation, MemoryEntry, Page, under
+from commonboard.entry import ANY, Event, Expectation, MemoryEntry, Page, under
 from commonboard.errors import ConflictError, InvalidArgumentError, NameNotAllowedError
 from commonboard.values import as_schema
 
@@ -359,6 +359,16 @@ class AgentMemory(Namespace):
             except ConflictError:
                 if not transaction.refused or attempts == 0:
                     raise
+
+    async def watch(self, after: int = 0) -> AsyncIterator[Event]:
+        """The events after a log position, and then each new one as it happens: for an agent that waits for the others.
+
+        Raises:
+            CapabilityError: the store keeps no log.
+        """
+        async for event in self._memory.watch(after):
+            self._sightings.see(event.key, event.version)
+            yield event
 
     async def think(self, seconds: float = 0.0, tokens: int = 0) -> None:
         """Spend time and tokens: virtual in a simulation, nothing otherwise.

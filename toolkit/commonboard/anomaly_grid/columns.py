@@ -184,7 +184,7 @@ def _owner(jobs: tuple[tuple[str, Job], ...], way: type[Way]) -> Callable[[Agent
 
     async def owner(me: AgentMemory) -> None:
         waiting = dict(jobs)
-        async for event in me._memory.watch():  # a handle of its own has no watch; and a poll would fill the pictures
+        async for event in me.watch():  # a handle of its own has no watch; and a poll would fill the pictures
             if event.key == "shared/inbox" and event.actor in waiting:
                 await waiting.pop(event.actor)(way(me, event.actor))
             if not waiting:

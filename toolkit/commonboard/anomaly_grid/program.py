@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -58,10 +57,7 @@ class Program:
 
     def again(self, found: Violation, world: World) -> Run:
         """The run of a violation again, by its token."""
-        asked = [re.search(r"max_operations=(\d+)", note.sentence) for note in found.notes if note.kind == "replay"]
-        most = int(asked[0][1]) if asked and asked[0] else 2_000
-        agents = dict(self.agents)
-        return simulate(agents, policy=self.policy, given=self.given, world=world, replay=found.token, max_operations=most)
+        return simulate(dict(self.agents), policy=self.policy, given=self.given, world=world, replay=found.token)
 
     def fails(self, run: Run) -> bool:
         """Whether this run breaks the check, or goes round in a circle."""

@@ -30,6 +30,10 @@ DATED = (datetime.datetime, datetime.date, datetime.time, datetime.timedelta, de
 ITERATORS: tuple[type[Any], ...] = (type(iter([])), type(iter(())), type(iter(range(0))), enumerate)
 
 
+Memo = dict[int, tuple[int, Any]]
+"""The objects met so far, by identity: each with its number."""
+
+
 class Unreadable(Exception):
     """Something in a frame cannot be read out exactly."""
 
@@ -38,14 +42,14 @@ def local_state(main: asyncio.Task[Any], tasks: Iterable[asyncio.Task[Any]]) -> 
     """Where an agent's tasks are, and what their frames hold; `None` where it cannot be told exactly."""
     if main.done():
         return None
-    memo: dict[int, int] = {}
+    memo: Memo = {}
     try:
         return tuple([_chain(task, memo) for task in tasks if not task.done()])
     except (Unreadable, RecursionError):
         return None
 
 
-def _chain(task: asyncio.Task[Any], memo: dict[int, int]) -> Hashable:
+def _chain(task: asyncio.Task[Any], memo: Memo) -> Hashable:
     frames: list[Hashable] = []
     waits: Any = task.get_coro()
     while waits is not None and not isinstance(waits, asyncio.Future):
@@ -65,7 +69,7 @@ def _chain(task: asyncio.Task[Any], memo: dict[int, int]) -> Hashable:
     return tuple(frames)
 
 
-def _held(things: list[Any], own: bool, memo: dict[int, int]) -> Hashable:
+def _held(things: list[Any], own: bool, memo: Memo) -> Hashable:
     found: list[Hashable] = []
     for thing in things:
         if isinstance(thing, types.CodeType):
@@ -79,14 +83,14 @@ def _held(things: list[Any], own: bool, memo: dict[int, int]) -> Hashable:
     return tuple(found)
 
 
-def frozen(value: Any, memo: dict[int, int] | None = None) -> Hashable:
+def frozen(value: Any, memo: Memo | None = None) -> Hashable:
     """A value as something that can be compared later, when the value itself may have changed.
 
     Where one object is met twice, that is part of it.
 
     Args:
         value: any value.
-        memo: the mutable objects met so far, by identity.
+        memo: what was met so far.
 
     Raises:
         Unreadable: it holds what cannot be read out, such as a generator.
@@ -96,8 +100,8 @@ def frozen(value: Any, memo: dict[int, int] | None = None) -> Hashable:
         return kind, value
     memo = {} if memo is None else memo
     if id(value) in memo:
-        return "met before", memo[id(value)]
-    memo[id(value)] = len(memo)
+        return "met before", memo[id(value)][0]
+    memo[id(value)] = len(memo), value  # kept alive: what is made on the way must not get the identity of what was met
     if kind in (list, tuple):
         return kind, tuple([frozen(item, memo) for item in value])
     if kind in (dict, types.MappingProxyType, collections.OrderedDict, collections.defaultdict, collections.Counter):
@@ -135,7 +139,7 @@ def _content(cell: types.CellType) -> Any:
         return ...  # not bound yet
 
 
-def _of_the_library(value: Any, memo: dict[int, int]) -> Hashable:
+def _of_the_library(value: Any, memo: Memo) -> Hashable:
     if isinstance(value, Sightings):
         return Sightings, frozen(value._agent, memo), frozen(value._listings, memo)
     if isinstance(value, AgentMemory):
@@ -143,7 +147,7 @@ def _of_the_library(value: Any, memo: dict[int, int]) -> Hashable:
     return Namespace, value._name, value._actor
 
 
-def _object(value: Any, memo: dict[int, int]) -> Hashable:
+def _object(value: Any, memo: Memo) -> Hashable:
     kind = type(value)
     if kind.__module__ in _OPAQUE or kind.__module__.partition(".")[0] in _OPAQUE:
         raise Unreadable

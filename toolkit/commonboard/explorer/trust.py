@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import copy
 import datetime
 import decimal
@@ -102,13 +103,21 @@ class Shared:
 
 
 def _kept(value: Any) -> Any:
-    """What is needed to make an object again what it is; `None` where that cannot be kept."""
-    try:
-        if isinstance(value, random.Random):
-            return value.getstate()
-        return copy.deepcopy(vars(value) if hasattr(value, "__dict__") else value)
-    except Exception:  # whatever an object of the agents' raises when it is copied: it cannot be put back
+    """What is needed to make an object again what it is; `None` where that cannot be kept.
+
+    What lies within it is shared too and is put back by itself, so that it stays the same object.
+    """
+    if isinstance(value, random.Random):
+        return value.getstate()
+    if isinstance(value, functools._lru_cache_wrapper):
+        return True if value.cache_info().currsize == 0 else None
+    if isinstance(value, (list, bytearray, dict, set, collections.deque)):
+        return copy.copy(value)
+    if _is_library(type(value)):
+        with contextlib.suppress(Exception):  # whatever an object of another library raises: then it cannot be put back
+            return copy.deepcopy(vars(value))
         return None
+    return dict(vars(value)) if hasattr(value, "__dict__") else None
 
 
 def _restored(value: Any, kept: Any) -> bool:
@@ -116,25 +125,27 @@ def _restored(value: Any, kept: Any) -> bool:
         return False
     if isinstance(value, random.Random):
         value.setstate(kept)
-    elif hasattr(value, "__dict__"):
-        vars(value).clear()
-        vars(value).update(copy.deepcopy(kept))
+    elif isinstance(value, functools._lru_cache_wrapper):
+        value.cache_clear()
     elif isinstance(value, (list, bytearray)):
-        value[:] = copy.deepcopy(kept)
+        value[:] = kept
     elif isinstance(value, (dict, set)):
         value.clear()
-        value.update(copy.deepcopy(kept))
+        value.update(kept)
     elif isinstance(value, collections.deque):
         value.clear()
-        value.extend(copy.deepcopy(kept))
+        value.extend(kept)
     else:
-        return False
+        vars(value).clear()
+        vars(value).update(copy.deepcopy(kept) if _is_library(type(value)) else kept)
     return True
 
 
 def _contents(value: Any) -> Hashable:
     if isinstance(value, random.Random):
         return value.getstate()
+    if isinstance(value, functools._lru_cache_wrapper):
+        return value.cache_info().currsize
     try:
         return frozen(value, {})
     except (Unreadable, RecursionError):
@@ -168,6 +179,11 @@ def _bindings(functions: dict[str, Callable[..., Any]]) -> list[Shared]:
                 todo.append(value)
             elif isinstance(value, PLAIN):
                 found.setdefault((id(cell), name), Shared(name, value, cell=cell))
+        for module in _modules(fn):
+            for name in _names(code):
+                value = vars(module).get(name, ...)
+                if isinstance(value, PLAIN) and value is not ...:
+                    found.setdefault((id(module), name), Shared(name, value, names=vars(module)))
         for name in _stored_globals(code):
             value = fn.__globals__.get(name)
             if isinstance(value, PLAIN):
@@ -183,6 +199,11 @@ def _class_bindings(classes: list[type]) -> list[Shared]:
         for name, value in vars(kind).items()
         if isinstance(value, PLAIN) and not name.startswith("__")
     ]
+
+
+def _modules(fn: types.FunctionType) -> list[types.ModuleType]:
+    values = [fn.__globals__.get(name) for name in _names(fn.__code__)] + list(map(_content_of, fn.__closure__ or ()))
+    return [value for value in values if isinstance(value, types.ModuleType)]
 
 
 def _plain_function(fn: Any) -> types.FunctionType | None:
@@ -236,17 +257,16 @@ def _reach(name: str, value: Any, found: dict[int, Shared], seen: dict[int, Any]
 
 
 def _reach_into(name: str, value: Any, found: dict[int, Shared], seen: dict[int, Any]) -> None:
-    """The functions that an object holds or has: what they reach, the agents reach."""
+    """What an object holds, the agents reach too: other objects, and what its functions reach."""
     items: list[Any] = []
     if isinstance(value, dict):
         items = list(value.values())
-    elif isinstance(value, (list, set)):
+    elif isinstance(value, (list, set, collections.deque)):
         items = list(value)
-    elif hasattr(value, "__dict__"):
+    elif hasattr(value, "__dict__") and not _is_library(type(value)):
         items = [*vars(value).values(), type(value)]
     for item in items:
-        if isinstance(item, (*FUNCTIONS, functools.partial, types.MethodType, type)):
-            _reach(name, item, found, seen)
+        _reach(name, item, found, seen)
 
 
 def _of_function(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
@@ -254,14 +274,21 @@ def _of_function(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
     if is_plumbing(code.co_filename) and not code.co_freevars:
         return
     for name, cell in zip(code.co_freevars, fn.__closure__ or (), strict=True):
-        yield name, _content_of(cell)
+        value = _content_of(cell)
+        if isinstance(value, types.ModuleType):
+            yield from ((f"{name}.{each}", vars(value)[each]) for each in _names(code) if each in vars(value))
+        yield name, value
     for place, value in enumerate(fn.__defaults__ or ()):
         yield f"default {place + 1} of {fn.__name__}", value
     for name, value in (fn.__kwdefaults__ or {}).items():
         yield name, value
-    for name in _names(code):
-        if name in fn.__globals__:
-            yield name, fn.__globals__[name]
+    names = _names(code)
+    for name in names:
+        value = fn.__globals__.get(name)
+        if isinstance(value, types.ModuleType):
+            yield from ((f"{name}.{each}", vars(value)[each]) for each in names if each in vars(value))
+        elif name in fn.__globals__:
+            yield name, value
     wrapped = getattr(fn, "__wrapped__", None)
     if wrapped is not None:
         yield fn.__name__, wrapped
@@ -277,6 +304,8 @@ def _names(code: types.CodeType) -> list[str]:
 
 def _is_library(kind: type) -> bool:
     module = getattr(kind, "__module__", "")
+    if kind is types.SimpleNamespace:
+        return False
     if module in ("builtins", "typing"):
         return True
     import sys

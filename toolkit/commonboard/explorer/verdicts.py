@@ -104,8 +104,6 @@ class Verdicts:
             run = self.program.simulate(replay=Lockstep(listed), operations=operations)
             verdict = failure(self.program, self.check, run)
             if isinstance(verdict, Violation) and run.outcome == "endless":
-                again = f"to have this run again, give simulate max_operations={operations} too"
-                verdict.notes.append(Finding("replay", again))
                 return _told(verdict, explored, run, "a schedule without an end")
         why = "no end can be reached in some schedule, but agents that take turns do not go round in a circle there"
         return Unknown(self.name, "every schedule", why=why, explored=explored)

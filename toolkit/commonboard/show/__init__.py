@@ -10,7 +10,7 @@ To teach it another result, register functions, as `results` does for a run:
     def _(mine: MyResult) -> str: …
 """
 
-from commonboard.show.charts import ChartError, curve
+from commonboard.show.charts import ChartError, bars, curve, panels
 from commonboard.show.comparisons import comparison_chart
 from commonboard.show.frames import NoTableError, frame
 from commonboard.show.picture import Picture
@@ -25,12 +25,14 @@ __all__ = [
     "NoTableError",
     "Picture",
     "PictureError",
+    "bars",
     "board_table",
     "comparison_chart",
     "curve",
     "frame",
     "history_table",
     "html",
+    "panels",
     "render",
     "run_picture",
     "spacetime",

@@ -53,6 +53,7 @@ def _(run: Run) -> str:
     facts += [f"{run.tokens:,} tokens spent on thinking."] if run.tokens else []
     facts += [f"Writes refused: {run.retries:,}." if run.retries else "No write was refused."]
     facts += [f"Keys that still have several values: {run.unresolved:,}."] if run.unresolved else []
+    facts += [f"{fault}." for fault in run.faults]
     return f"<p>{escape(' '.join(facts))} {_replay(run.token)}</p>{_listed(run.troubles)}"
 
 

@@ -42,6 +42,7 @@ class Choices:
 
     Attributes:
         labels: what was chosen each time, in words.
+        cut: after how many operations the run was cut; `None` if it was not.
     """
 
     def __init__(self, source: Source | None = None, timing: str = "exact") -> None:
@@ -49,6 +50,7 @@ class Choices:
         self._sees: Callable[[Sequence[Any]], None] | None = getattr(self._source, "sees", None)
         self.timing = timing
         self.labels: list[str] = []
+        self.cut: int | None = None
         self._taken: list[tuple[int, int]] = []
         self._checksum = 0
 
@@ -97,7 +99,8 @@ class Choices:
         for alternatives, chosen in self._taken:
             packed += chosen * radix
             radix *= alternatives
-        return "-".join((TAGS[self.timing], to_text(packed), to_text(len(self)), to_text(self._checksum)))
+        parts = [TAGS[self.timing], to_text(packed), to_text(len(self)), to_text(self._checksum)]
+        return "-".join(parts if self.cut is None else [*parts, to_text(self.cut)])
 
 
 def boring(alternatives: int) -> int:
@@ -136,6 +139,7 @@ class Replay:
 
     Attributes:
         timing: how time passed in the run that printed it.
+        cut: after how many operations that run was cut, if it was.
 
     Raises:
         ReplayError: the text is not a token.
@@ -144,9 +148,12 @@ class Replay:
     def __init__(self, token: str) -> None:
         self.token = token
         try:
-            tag, packed, self._count, self._checksum = token.split("-")
+            tag, packed, self._count, self._checksum, *cut = token.split("-")
             self._rest, _ = from_text(packed), from_text(self._count)
-        except (AttributeError, ValueError):
+            self.cut = from_text(*cut) if cut else None
+            if self.cut == 0:
+                raise ValueError("no run is cut before it begins")
+        except (AttributeError, TypeError, ValueError):
             tag = ""
         self.timing = next((timing for timing, known in TAGS.items() if known == tag), "")
         if not self.timing:
@@ -178,7 +185,7 @@ class Retrace:
     """
 
     def __init__(self, earlier: Choices) -> None:
-        self.timing = earlier.timing
+        self.timing, self.cut = earlier.timing, earlier.cut
         self._numbers, self._labels, self._counts = earlier.numbers, earlier.labels, earlier.alternatives
         self._place = 0
         self._offered: Sequence[Any] = ()

@@ -183,6 +183,7 @@ class Simulation:
                         ends.troubles += [stuck(name, task) for name, task in self._main.items() if not task.done()]
                     return
                 if self._budget <= 0 and not over:
+                    self._choices.cut = self._max_operations
                     raise Endless(acted, f"max_operations={self._max_operations:,}")
                 self._budget -= 1
                 chosen = self._choices.choose(possible)

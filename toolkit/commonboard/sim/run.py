@@ -73,6 +73,7 @@ def simulate(
     if timing not in TAGS:
         raise InvalidArgumentError(f"timing is 'exact' or 'free', not {timing!r:.60}")
     timing = getattr(replayed, "timing", timing)
+    max_operations = getattr(replayed, "cut", None) or max_operations
     choices = Choices(replayed or (None if seed is None else seeded(seed)), timing)
     settled = Optimistic() if policy is None else as_policy(policy)
     simulation = Simulation(crew, settled, choices, given or {}, store, world or World(), turn, max_operations, max_steps)
