@@ -200,7 +200,7 @@ def test_what_could_not_be_tried_is_no_pass(monkeypatch: pytest.MonkeyPatch, nam
 
 def test_a_run_that_did_not_finish_is_judged_by_nobody() -> None:
     async def waits(me: cb.AgentMemory) -> None:
-        async for _ in me.watch("shared/never"):
+        async for _ in me.watch():
             pass
 
     check = visibility._Asked("never wrong", lambda run: "wrong")

@@ -365,7 +365,10 @@ class AgentMemory(Namespace):
 
         Raises:
             CapabilityError: the store keeps no log.
+            InvalidArgumentError: the position is not a whole number.
         """
+        if isinstance(after, bool) or not isinstance(after, int):
+            raise InvalidArgumentError(f"watch takes a position in the log, such as 0 or page.position, not {after!r:.60}")
         async for event in self._memory.watch(after):
             self._sightings.see(event.key, event.version)
             yield event

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from commonboard.course.exercise import Exercise, not_solved_yet
 from commonboard.course.exercises import (
+    anomalies,
     audit,
     compare_and_set,
     compare_policies,
@@ -36,6 +37,7 @@ _MODULES = (
     faults,
     visibility,
     audit,
+    anomalies,
     reality,
 )
 _ALL: dict[str, Exercise] = {exercise.name: exercise for module in _MODULES for exercise in module.EXERCISES}
