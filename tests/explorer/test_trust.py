@@ -157,7 +157,7 @@ class TestSharedObjectsAreNoticed:
 
         verdict = cb.explore(agent, agent)
         assert verdict.holds is None  # nobody can put an iterator back
-        assert "tickets cannot be put back" in verdict.why
+        assert "the same choices gave another run the second time" in verdict.why
 
     def test_a_number_that_agents_rebind(self) -> None:
         count = 0

@@ -17,6 +17,8 @@ class Explored(Viewable):
         timing: `free`: delays are lower bounds; `exact`: they last as long as they say.
         interleavings: in how many orders the operations can happen; `None` where nobody counted them all.
         violating: how many of them violate the check.
+        told: in how many of them an agent ended because it was refused, and was told so.
+        unresolved: in how many of them a key ends with several values side by side.
         states: how many different states were visited.
         completed: how many schedules were run to their end, one by one.
         cut: how many were begun and cut, since all that was left to do had been tried elsewhere.
@@ -31,6 +33,8 @@ class Explored(Viewable):
     timing: str = "free"
     interleavings: int | None = None
     violating: int | None = None
+    told: int = 0
+    unresolved: int = 0
     states: int = 0
     completed: int = 0
     cut: int = 0
@@ -62,6 +66,8 @@ class Explored(Viewable):
         for words, count in (
             ("interleavings in all", self.interleavings),
             (f"{'interleavings' if self.interleavings else 'schedules'} that violate the check", self.violating),
+            ("in which an agent ended because it was refused", self.told),
+            ("in which a key ends with several values side by side", self.unresolved),
             ("different states", self.states),
             (self._completed_words, self.completed),
             ("schedules begun and cut", self.cut),

@@ -65,7 +65,7 @@ class Property:
             told = f"{type(error).__name__}: {error}"
             raise InvalidArgumentError(
                 f"the predicate of {self.name!r} raised {told} for the board {_shown(state)}; a key without an entry is not "
-                "in it: use state.get(key)"
+                "in it: state.get(key) gives None there"
             ) from error
         if not isinstance(answer, bool):
             raise InvalidArgumentError(f"the predicate of {self.name!r} gave {answer!r:.60}; it says True or False")
@@ -91,12 +91,18 @@ def at_the_end(true: Callable[[State], bool], name: str = "") -> Property:
     >>> cb.explore(counter, counter, policy=cb.Optimistic(), check=counted).holds
     True
     """
-    return Property(true, name or _name_of(true), False)
+    return _property(true, name, False)
 
 
 def always(true: Callable[[State], bool], name: str = "") -> Property:
-    """A check: this must be true of the board after every operation; arguments as for `at_the_end`."""
-    return Property(true, name or _name_of(true), True)
+    """A check: this must be true of the board after every write; arguments as for `at_the_end`."""
+    return _property(true, name, True)
+
+
+def _property(true: Callable[[State], bool], name: str, at_every_moment: bool) -> Property:
+    if not callable(true):
+        raise InvalidArgumentError(f"a property takes a predicate on the board, such as lambda state: …, not {true!r:.60}")
+    return Property(true, name or _name_of(true), at_every_moment)
 
 
 def _shown(state: State) -> str:

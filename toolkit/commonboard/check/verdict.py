@@ -104,6 +104,10 @@ class Verdict(Viewable):
         Raises:
             ValueError: there is no such finding, or no history to draw.
         """
+        if not self.findings:
+            raise ValueError(
+                "nothing was found, so there is no finding to draw; of an exploration, .sample(3) gives runs to look at"
+            )
         if self.history is None or not 0 <= number < len(self.findings):
             raise ValueError(f"there is no finding number {number} to draw: this verdict has {len(self.findings)}")
         found = self.findings[number]
@@ -183,7 +187,9 @@ class BudgetSpent(Verdict):
 
     @property
     def sentence(self) -> str:
-        return f"{_upper(self.check)}: nobody can tell yet. {_upper(self.scope)}, and nothing was found; but there is more"
+        advice = "give budget= more, explore fewer agents or rounds, or say with bound= how far to look"
+        told = f"{_upper(self.check)}: nobody can tell yet. {_upper(self.scope)}, and nothing was found; but there is more"
+        return f"{told} ({advice})"
 
     __repr__ = Verdict.__str__
 

@@ -26,7 +26,7 @@ def explore_anew(verdicts: Verdicts, why: str, things: Sequence[Visible], bound:
     program, check = verdicts.program, verdicts.check
     alike = bool(things) and not why
     explored = Explored("sleep sets, every schedule run anew" if alike else "every schedule run anew", program.timing)
-    explored.why = f"Schedules were not treated alike: {why}." if why else ""
+    explored.why = f"Schedules were not treated alike: {why}. The agents start in the order given." if why else ""
     explored.violating = 0
     best: Ran | None = None
     unknown = ""

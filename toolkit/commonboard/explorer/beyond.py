@@ -6,9 +6,11 @@ from collections.abc import Hashable, Sequence
 from random import Random
 from typing import Any
 
+from commonboard.errors import InvalidArgumentError
 from commonboard.explorer.moves import Move, Moves, State
 from commonboard.explorer.program import Program
 from commonboard.explorer.search import independent, numbers
+from commonboard.explorer.trust import Shared
 from commonboard.history import History
 from commonboard.sim import Run
 
@@ -18,10 +20,16 @@ class Lockstep:
 
     Args:
         first: the choices to begin with.
+        things: what agents share beside the board, to be looked at before each step.
+
+    Attributes:
+        changed: the names of those that were something else at some step.
     """
 
-    def __init__(self, first: Sequence[int] = ()) -> None:
+    def __init__(self, first: Sequence[int] = (), things: Sequence[Shared] = ()) -> None:
         self._first = list(first)
+        self._things = list(things)
+        self.changed: list[str] = []
         self._acted: dict[str, int] = {}
         self._moment = 0
         self._offered: Sequence[Any] = ()
@@ -29,6 +37,9 @@ class Lockstep:
     def sees(self, alternatives: Sequence[Any]) -> None:
         """Look at what there is to choose from."""
         self._offered = alternatives
+        for thing in [thing for thing in self._things if thing.is_readable and thing.changed]:
+            self._things.remove(thing)
+            self.changed.append(thing.name)
         if len(alternatives) == 1:
             self._note(alternatives[0])
 
@@ -50,6 +61,8 @@ class Lockstep:
 
 def sampled(program: Program, number: int) -> list[Run]:
     """Some runs that differ in more than the order of what commutes: agents in turns, one after the other, then at random."""
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise InvalidArgumentError(f"sample takes how many runs to show, at least 1, not {number!r:.60}")
     found: dict[Hashable, Run] = {}
     for tried in range(20 * number + 2):
         if len(found) >= number:

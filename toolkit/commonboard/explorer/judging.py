@@ -14,7 +14,7 @@ from typing import Any
 from commonboard.check.fates import fates
 from commonboard.check.properties import Property
 from commonboard.check.verdict import Finding, Holds, Unknown, Verdict, Violation
-from commonboard.errors import InvalidArgumentError
+from commonboard.errors import CommonboardError, InvalidArgumentError
 from commonboard.explorer.moves import Move, Moves, State
 from commonboard.explorer.program import Program
 from commonboard.explorer.search import Judge, numbers
@@ -63,10 +63,21 @@ def failure(program: Program, check: Check, run: Run) -> Verdict:
         run.faults = []
     try:
         verdict = check(run)
+    except CommonboardError:
+        raise
+    except Exception as error:
+        name = getattr(check, "__name__", type(check).__name__)
+        error.add_note(
+            f"the check {name} raised this when it judged the run replay={run.token!r}; it takes a Run, gives a Verdict"
+        )
+        raise
     finally:
         run.faults = faults
     if not isinstance(verdict, Verdict):
-        raise InvalidArgumentError(f"the check gave a {type(verdict).__name__}; a check takes a Run and gives a Verdict")
+        raise InvalidArgumentError(
+            f"the check gave a {type(verdict).__name__}; a check takes a Run and gives a Verdict. For a predicate on the board: "
+            "check=cb.at_the_end(lambda state: …), or cb.always(…)"
+        )
     if isinstance(verdict, Violation):
         return verdict
     if run.outcome == "endless":

@@ -142,6 +142,10 @@ class Node:
         return [node, *reversed(nodes)]
 
 
+class Diverged(Exception):
+    """An agent that was given the same answers again did something else: it depends on more than them."""
+
+
 class Solo:
     """One agent that runs alone, on answers that were worked out elsewhere."""
 
@@ -166,6 +170,8 @@ class Solo:
         with Stepping(self.loop, guarded=False):
             for slot, answer in steps:
                 before = len(self.recorder.operations)
+                if slot >= len(waiting) + len(self.timers()):
+                    raise Diverged
                 if slot >= len(waiting):
                     self.loop.fire(self.timers()[slot - len(waiting)])
                 else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 
@@ -21,7 +22,10 @@ class Progress:
     def __enter__(self) -> Progress:
         if self._wanted:
             from tqdm.auto import tqdm
+            from tqdm.std import tqdm as plain
 
+            if tqdm is plain and not sys.stderr.isatty() and not self._shown:
+                return self  # nobody looks at a log file while it grows
             delay = 0.0 if self._shown else 2.0
             self._bar = tqdm(desc="explored", unit=" states", unit_scale=True, leave=False, delay=delay, miniters=1)
         return self

@@ -11,11 +11,11 @@ from typing import Any, Literal
 from commonboard.check.exploration import Explored
 from commonboard.check.lost_updates import no_lost_updates
 from commonboard.check.verdict import Unknown, Verdict, Violation
-from commonboard.errors import InvalidArgumentError
+from commonboard.errors import InvalidArgumentError, ReplayError
 from commonboard.explorer.anew import explore_anew
 from commonboard.explorer.beyond import check_pairs, sampled
 from commonboard.explorer.judging import Check, StateJudge, every_intent_kept, failure, judge_of
-from commonboard.explorer.learn import Learner
+from commonboard.explorer.learn import Diverged, Learner
 from commonboard.explorer.moves import Moves, Restart
 from commonboard.explorer.program import program_of
 from commonboard.explorer.progress import Progress
@@ -32,6 +32,10 @@ from commonboard.sim.store import EPOCH
 Reduction = Literal["auto", "states", "sleep sets", "none"]
 
 
+STATES, SCHEDULES = 200_000, 20_000
+"""How many states are visited, and schedules run, unless told otherwise."""
+
+
 def explore(
     *agents: Any,
     policy: Any = None,
@@ -42,7 +46,7 @@ def explore(
     bound: int | None = None,
     timing: str = "free",
     reduction: Reduction = "auto",
-    budget: int = 200_000,
+    budget: int | None = None,
     samples: int = 200,
     turn: int = 0,
     progress: bool | None = None,
@@ -61,7 +65,8 @@ def explore(
             those that differ only in the order of operations which commute; the check must not look at that order. `"none"`:
             every schedule is run. `"auto"`: states, where the check can be asked that way; for a function that judges whole
             histories, none.
-        budget: how many states to visit, or schedules to run, at the most. What is spent is never a pass.
+        budget: how many states to visit, or schedules to run, at the most; 200,000 states or 20,000 schedules unless given.
+            What is spent is never a pass.
         samples: how many random schedules to try beyond that.
         progress: whether to show a progress bar; by itself on work that takes more than two seconds, and not in CI.
 
@@ -94,8 +99,11 @@ def explore(
         check = every_intent_kept if program.scenario is not None and program.scenario.intents else no_lost_updates
     if not callable(check):
         raise InvalidArgumentError(f"check= takes a function of a Run that gives a Verdict, not {check!r:.60}")
+    if progress is not None and not isinstance(progress, bool):
+        raise InvalidArgumentError(f"progress is True, False or None, not {progress!r:.60}")
     with Progress(progress) as shown:
-        return _Exploration(Verdicts(program, check, samples, shown), bound, reduction, budget).verdict()
+        limits = (STATES, SCHEDULES) if budget is None else (budget, budget)
+        return _Exploration(Verdicts(program, check, samples, shown), bound, reduction, *limits).verdict()
 
 
 @dataclass
@@ -106,6 +114,7 @@ class _Exploration:
     bound: int | None
     reduction: Reduction
     budget: int
+    schedules: int
 
     def verdict(self) -> Verdict:
         verdicts = self.verdicts
@@ -125,8 +134,11 @@ class _Exploration:
             return endless
         why, shown = self._why_not(things), visible_ones(things)
         if not why and not shown:
-            with Outside(SimLoop):
-                made = self.treated_alike()
+            try:
+                with Outside(SimLoop):
+                    made = self.treated_alike()
+            except (Diverged, ReplayError):
+                made = None
             why = distrust(things)
             if made is not None and not why:
                 return made
@@ -135,7 +147,7 @@ class _Exploration:
         if stuck:
             why = f"{stuck} cannot be put back to what it was before each run"
             return Unknown(verdicts.name, "these agents", why=why, explored=Explored("nothing", verdicts.program.timing))
-        return explore_anew(verdicts, why, shown, self.bound, self.budget)
+        return explore_anew(verdicts, why, shown, self.bound, self.schedules)
 
     def _why_not(self, things: list[Shared]) -> str:
         """Why schedules cannot be treated alike, or must not; empty if they can."""
@@ -158,7 +170,7 @@ class _Exploration:
             return f"the policy keeps something in itself ({kept}), which no operation shows"
         if crossings:
             return f"{crossings[0]} beside the board, which no operation shows"
-        return distrust(things)
+        return distrust(things, self.verdicts.meanwhile)
 
     def treated_alike(self) -> Verdict | None:
         """The verdict; `None` where the search foresaw something else than what runs show."""
@@ -195,6 +207,7 @@ class _Exploration:
             census = exhaust(moves, judge, self.budget, verdicts.progress.tick)
             explored.states = census.states
             explored.interleavings, explored.violating = census.interleavings, census.violating
+            explored.told, explored.unresolved = census.told, census.unresolved
             if census.complete and not census.failure:
                 return self._all_states(moves, judge, explored)
         found = cheapest(moves, judge, self.bound, self.budget, verdicts.progress.tick)

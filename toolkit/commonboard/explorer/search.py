@@ -85,6 +85,8 @@ class Census:
         failure: what the first failure is; empty if there is none.
         path: a way to it.
         finals: how many different final states there are.
+        told: in how many an agent ended because it was refused, and was told so.
+        unresolved: in how many a key ends with several values side by side.
     """
 
     states: int = 0
@@ -94,6 +96,8 @@ class Census:
     failure: str = ""
     path: list[tuple[State, Move]] = field(default_factory=list)
     finals: int = 0
+    told: int = 0
+    unresolved: int = 0
 
 
 def exhaust(moves: Moves, judge: Judge, budget: int, tick: Tick) -> Census:
@@ -124,6 +128,8 @@ def exhaust(moves: Moves, judge: Judge, budget: int, tick: Tick) -> Census:
                 if wrong and not census.failure:
                     census.failure, census.path = wrong, _walked(parents, here)
                 total += ways
+                census.told += ways if any(node.told for node in moves.nodes(state)) else 0
+                census.unresolved += ways if moves.world(moves.finish(state).state).unresolved() else 0
                 bad += ways if wrong or broken else 0
                 continue
             for move in options_now:

@@ -108,6 +108,8 @@ def frozen(value: Any, memo: Memo | None = None) -> Hashable:
         return kind, tuple([(frozen(k, memo), frozen(v, memo)) for k, v in value.items()])
     if kind in (set, frozenset):
         return kind, frozenset([frozen(item, {}) for item in value])
+    if kind is bytearray:
+        return kind, bytes(value)
     if kind is collections.deque:
         return kind, value.maxlen, tuple([frozen(item, memo) for item in value])
     if kind in (AgentMemory, Namespace, Sightings):

@@ -67,6 +67,11 @@ class Shared:
         return isinstance(self.value, PRIMITIVES)
 
     @property
+    def is_readable(self) -> bool:
+        """Whether its contents can be read out, so that a change would show."""
+        return self.before is not None and not isinstance(self.value, Visible)
+
+    @property
     def now(self) -> Any:
         """What it is now."""
         if self.cell is not None:
@@ -334,16 +339,20 @@ def visible_ones(things: list[Shared]) -> list[Visible]:
     return [thing.value for thing in things if isinstance(thing.value, Visible)]
 
 
-def distrust(things: list[Shared]) -> str:
+def distrust(things: list[Shared], meanwhile: Sequence[str] = ()) -> str:
     """Why schedules cannot be treated alike; empty if nothing speaks against it.
 
     Objects that were made `visible` are left out.
+
+    Args:
+        things: what agents can reach beside the board.
+        meanwhile: the names of what was seen to change, even if it was changed back.
     """
     others = [thing for thing in things if not isinstance(thing.value, Visible)]
     locks = [thing.name for thing in others if thing.is_primitive]
     if locks:
         return f"the agents share {_listed(locks)}, whose order of waking no operation on the board shows"
-    changed = [thing.name for thing in others if thing.changed]
+    changed = [*meanwhile, *(thing.name for thing in others if thing.changed)]
     if changed:
         mend = "cb.visible(…) around it makes its changes count as operations"
         return f"the agents change {_listed(changed)} beside the board; {mend}"

@@ -29,6 +29,7 @@ class Verdicts:
         name: the check's name.
         plain: the verdict on a run in which the agents take turns.
         crossings: which agent woke which other one beside the board in that run.
+        meanwhile: what agents changed beside the board in the course of that run, even if it was changed back.
     """
 
     program: Program
@@ -38,12 +39,20 @@ class Verdicts:
     name: str = ""
     plain: Verdict | None = None
     crossings: list[str] = field(default_factory=list)
+    meanwhile: list[str] = field(default_factory=list)
 
     def begin(self) -> Verdict | None:
         """Run the agents in turns: gives the verdict at once if they come to no end that way, since no search would either."""
-        run = self.program.simulate(replay=Lockstep())
+        watched = Lockstep(things=self.program.things)
+        run = self.program.simulate(replay=watched)
         self.plain = failure(self.program, self.check, run)
-        self.name, self.crossings = self.plain.check, run.crossings
+        self.name, self.crossings, self.meanwhile = self.plain.check, run.crossings, watched.changed
+        again = self.program.simulate(replay=Lockstep())
+        if _trace(run) != _trace(again):
+            explored = Explored("nothing", self.program.timing, completed=2)
+            return Unknown(
+                self.name, "these agents", why=f"the same choices gave another run the second time: {DEPENDS}", explored=explored
+            )
         if run.outcome != "endless":
             return None
         explored = Explored("one schedule", self.program.timing, completed=1)
@@ -123,6 +132,10 @@ class Verdicts:
     def _kind(self, listed: list[int]) -> str:
         verdict = failure(self.program, self.check, self.program.simulate(replay=listed))
         return verdict.findings[0].kind if isinstance(verdict, Violation) and verdict.findings else ""
+
+
+def _trace(run: Run) -> str:
+    return repr((run.outcome, list(run.history), sorted(run.errors)))
 
 
 def _told(verdict: Violation, explored: Explored, run: Run, scope: str) -> Violation:
