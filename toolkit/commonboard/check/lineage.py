@@ -1,8 +1,9 @@
 """Lineage: which versions a written value rested on, and who read a value that was withdrawn later.
 
 A history says what an agent had read before it wrote, and not what it made of it. So a value *rests on* the newest version of
-each key that its writer had read, or listed, before; that version rests on what its own writer had read; and so on. It is an
-upper bound on why-provenance (Buneman et al., 2001): the value may depend on less of what its writer had read, never on more.
+each key that its writer had read, or listed, before; that version rests on what its own writer had read; and so on. That comes
+close to why-provenance (Buneman et al., 2001): the value may depend on less of what its writer had read. An older version of a
+key that the writer had read too, and remembers, is left out.
 """
 
 from __future__ import annotations
@@ -84,10 +85,12 @@ class Readers(Viewable, list[Reader]):
     Attributes:
         withdrawn: the write that was withdrawn.
         withdrawn_by: the write that took its place, or the delete.
+        has_reads: whether the history has reads; a log has none, so that nobody can tell.
     """
 
-    def __init__(self, rows: Iterable[Reader], withdrawn: Operation, withdrawn_by: Operation) -> None:
+    def __init__(self, rows: Iterable[Reader], withdrawn: Operation, withdrawn_by: Operation, has_reads: bool = True) -> None:
         super().__init__(rows)
+        self.has_reads = has_reads
         self.withdrawn = withdrawn
         self.withdrawn_by = withdrawn_by
 
@@ -95,7 +98,8 @@ class Readers(Viewable, list[Reader]):
         old, new = self.withdrawn, self.withdrawn_by
         how = "deleted" if new.text is None else "replaced"
         head = f"{_named(old)}, by {old.agent} at {old.ended_at:g} s, was {how} by {new.agent} at {new.ended_at:g} s; "
-        lines = [head + ("these had read it:" if self else "nobody had read it.")]
+        nobody = "nobody had read it." if self.has_reads else "a log has no reads, so nobody can tell who had read it."
+        lines = [head + ("these had read it:" if self else nobody)]
         for row in self:
             wrote = "wrote nothing after"
             if row.wrote_key is not None:
@@ -160,7 +164,8 @@ def who_read(subject: Any, what: str | Operation, version: int | None = None) ->
         TypeError: the subject is none of these.
         InvalidArgumentError: nobody wrote that, or it was never withdrawn.
     """
-    seen = observed(judged(subject, "who_read").history)
+    given = judged(subject, "who_read")
+    seen = observed(given.history)
     if isinstance(what, str) and version is None:
         gone = [place for place in seen.writes.get(what, []) if seen.after[place] and seen.operations[place].text is not None]
         withdrawn = gone[-1] if gone else write_of(seen, what, None)
@@ -169,7 +174,7 @@ def who_read(subject: Any, what: str | Operation, version: int | None = None) ->
     op = seen.operations[withdrawn]
     if not seen.after[withdrawn]:
         raise InvalidArgumentError(f"{_named(op)} was not withdrawn: nobody deleted or replaced it")
-    return Readers(_Spread(seen, withdrawn).rows(), op, seen.operations[seen.after[withdrawn][0]])
+    return Readers(_Spread(seen, withdrawn).rows(), op, seen.operations[seen.after[withdrawn][0]], given.has_reads)
 
 
 class _Spread:
