@@ -126,7 +126,6 @@ class Node:
     thoughts: list[Operation] = field(default_factory=list)
     children: dict[Hashable, Node] = field(default_factory=dict)
     depth: int = 0
-    state: Hashable = None
 
     @property
     def is_local(self) -> bool:
@@ -318,7 +317,6 @@ class Learner:
             node.timers = len(solo.timers())
             node.paused = parent is not None and (slot >= len(parent.asks) or (parent.paused and parent.is_local))
             node.unseen = solo.unseen()
-            node.state = None if solo.asked_the_time else solo.state()
             self._notice(node.asks)
             if node.done:
                 self._ended(node, solo)
@@ -350,16 +348,27 @@ class Learner:
 
     def _same_as_before(self, node: Node) -> Node:
         """An agent that has twice done the same, seen the same and come back to the same place is where it was before."""
-        if node.state is None:
-            return node
-        path = node.path()
-        for length in range(1, min(node.depth // 2, _LONGEST_CIRCLE) + 1):
+        path = node.path() if node.depth > 1 and not node.done else []
+        for length in range(1, min(node.depth // 2, _LONGEST_CIRCLE) + 1 if path else 0):
             before, last, once_more = path[-length - 1], path[-2 * length : -length], path[-length:]
-            if before.state == node.state and _steps(last) == _steps(once_more) and _changes_nothing(once_more):
+            if _steps(last) == _steps(once_more) and _changes_nothing(once_more) and self._are_equal(before, node):
                 self.spins = True
                 self._live.pop(node.number).close()
                 return before
         return node
+
+    def _are_equal(self, one: Node, other: Node) -> bool:
+        """Whether an agent is in the same state at both; not, where that cannot be told."""
+        state = self._state(one)
+        return state is not None and state == self._state(other)
+
+    def _state(self, node: Node) -> Hashable:
+        """The agent's state at a node. Its frames are only read out where somebody asks: it takes longer than to run it."""
+        solo, steps = self._at(node)
+        if steps:
+            solo.take(steps)
+        self._keep(node, solo)
+        return None if solo.asked_the_time else solo.state()
 
 
 _LONGEST_CIRCLE = 12

@@ -19,6 +19,7 @@ from commonboard.sim.crew import begun
 from commonboard.sim.faults import AgentCrash, Choice, Heal, Message
 from commonboard.sim.foreign import Gate, made_store
 from commonboard.sim.given import Given, given_writes
+from commonboard.sim.ledger import records_of
 from commonboard.sim.lives import LIFE, FreshMemory, MortalLoop
 from commonboard.sim.loop import AGENT, Endless, SimLoop, Stepping, Timer
 from commonboard.sim.memory import SimMemory, UpdateCall
@@ -385,6 +386,6 @@ class Simulation:
             calls=self._calls,
             copies=copies,
             faults=network.book.faults,
-            unaccounted=[op for op in history if any(one.is_of(op) for one in lost)],
+            unaccounted=records_of(lost, history),
             crossings=list(self._loop.crossings),
         )

@@ -26,11 +26,14 @@ class Owed(NamedTuple):
     version: int = 0
     deleted: bool = False
 
-    def is_of(self, op: Operation) -> bool:
-        """Whether this is the record of it."""
-        if op.kind not in WRITES:
-            return False
-        return op.dot == self.dot if self.dot is not None else (op.key, op.made) == (self.key, self.version)
+
+def records_of(owed: Iterable[Owed], operations: Iterable[Operation]) -> list[Operation]:
+    """The records of these writes."""
+    names = {one.dot if one.dot is not None else (one.key, one.version) for one in owed}
+    if not names:
+        return []
+    writes = (op for op in operations if op.kind in WRITES)
+    return [op for op in writes if (op.dot if op.dot is not None else (op.key, op.made)) in names]
 
 
 class Sight(NamedTuple):
