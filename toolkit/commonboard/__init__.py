@@ -102,6 +102,7 @@ from commonboard.policies import (
 )
 from commonboard.recording import acting, record
 from commonboard.sim import Run, Scenario, World, simulate
+from commonboard.sim.stubs import Stub, stub
 from commonboard.stores import FileStore, InMemoryStore, MemoryStore
 from commonboard.transactions import Transaction
 
@@ -183,6 +184,7 @@ __all__ = [
     "StoreReadOnlyError",
     "StoreShapeError",
     "StoreWriteError",
+    "Stub",
     "ThreeWay",
     "Transaction",
     "TransactionError",
@@ -220,6 +222,7 @@ __all__ = [
     "session_guarantees",
     "simulate",
     "staleness",
+    "stub",
     "visible",
     "who_read",
 ]
