@@ -54,6 +54,9 @@ class FiveInFile:
     async def aclose(self) -> None:
         self._db.close()
 
+    def __del__(self) -> None:
+        self._db.close()  # whoever opened it to look has not always closed it
+
 
 class BoardInFile:
     """What a built-in store offers, with the whole board in one row: slow, and right."""
@@ -99,6 +102,9 @@ class BoardInFile:
 
     async def aclose(self) -> None:
         self._db.close()
+
+    def __del__(self) -> None:
+        self._db.close()  # whoever opened it to look has not always closed it
 
 
 class OnlyHere:
