@@ -205,3 +205,16 @@ def test_a_lost_update_on_the_board_is_found_beside_it() -> None:
     assert verdict.findings[0].kind == "lost update"
     same = cb.explore(counter(), counter(), policy=cb.LastWriterWins(), reduction="sleep sets")
     assert verdict.explored.completed >= same.explored.completed
+
+
+def test_between_replicas_nothing_that_is_visible_is_told_apart() -> None:
+    seen = cb.visible([])
+
+    async def agent(me: cb.AgentMemory) -> None:
+        seen.append(me.name)
+        await me.shared.write(me.name, 1)
+
+    verdict = cb.explore(agent, agent, agent, world=cb.World(replicas=2), policy=cb.LastWriterWins())
+    assert verdict.explored is not None
+    assert verdict.explored.method == "every schedule run anew"
+    assert "between replicas" in verdict.explored.why

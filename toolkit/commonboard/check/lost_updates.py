@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from commonboard.check.verdict import Finding, Holds, Unknown, Verdict, Violation
+from commonboard.check.verdict import Finding, Holds, Unknown, Verdict, Violation, in_words
 from commonboard.entry import Event
 from commonboard.history import GIVEN, WRITES, History, Operation
 
@@ -113,19 +113,15 @@ def _overwritten(history: History, made: _Made) -> list[Finding]:
             found = [made[place] for v in unseen if (place := (op.replica, op.key, v)) in made]
             victims = [victim for victim in found if victim.kind != "fault"]
             if victims:
-                who = _listed(sorted({writers.get(victim.dot, victim.agent) for victim in victims}))
+                who = in_words(sorted({writers.get(victim.dot, victim.agent) for victim in victims}))
                 findings.append(_lost(op, looks.get((op.agent, op.key, op.saw)), victims, who))
     return findings
-
-
-def _listed(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def _lost(op: Operation, look: Operation | None, victims: list[Operation], who: str) -> Finding:
     absent = look.text is None if look is not None else not op.saw
     saw = f"saw that {op.key} did not exist" if absent else f"read version {op.saw} of {op.key}"
-    made = f"version{'s' if len(victims) > 1 else ''} {_listed([str(victim.made) for victim in victims])}"
+    made = f"version{'s' if len(victims) > 1 else ''} {in_words([str(victim.made) for victim in victims])}"
     did = "deleted it" if op.kind == "delete" else f"wrote version {op.made}"
     lost = f"{who}'s delete" if victims[-1].text is None else f"what {who} wrote"
     sentence = f"{op.agent} {saw}; {who} then made {made}; {op.agent} {did} without having seen that, so {lost} is lost."
@@ -166,7 +162,7 @@ def _forgotten(history: History) -> list[Finding]:
     for op in history:
         lost = [writes[dot] for dot in op.dropped if dot in writes] if op.fault == "forgotten" else []
         if lost:
-            sentence = f"{op.agent} crashed and forgot what {_listed(sorted({one.agent for one in lost}))} wrote to {op.key}."
+            sentence = f"{op.agent} crashed and forgot what {in_words(sorted({one.agent for one in lost}))} wrote to {op.key}."
             found.append(Finding("forgotten", sentence, (*lost, op)))
     return found
 

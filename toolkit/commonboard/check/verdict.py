@@ -194,5 +194,10 @@ class BudgetSpent(Verdict):
     __repr__ = Verdict.__str__
 
 
+def in_words(words: list[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
 def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]

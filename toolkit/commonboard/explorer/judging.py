@@ -13,7 +13,7 @@ from typing import Any
 
 from commonboard.check.fates import fates
 from commonboard.check.properties import Property
-from commonboard.check.verdict import Finding, Holds, Unknown, Verdict, Violation
+from commonboard.check.verdict import Finding, Holds, Unknown, Verdict, Violation, in_words
 from commonboard.errors import CommonboardError, InvalidArgumentError
 from commonboard.explorer.moves import Move, Moves, State
 from commonboard.explorer.program import Program
@@ -100,7 +100,7 @@ def _endless(run: Run, verdict: Verdict) -> Verdict:
     if circle and set(left) <= set(agents):  # else somebody who could go on was never let
         steps = "; ".join(f"{op.agent} {op.kind}s {op.key}" for op in circle)
         goes, comes = ("goes", "comes") if len(agents) == 1 else ("go", "come")
-        told = f"{' and '.join(agents)} {goes} round in a circle and never {comes} to an end: {steps}; and again."
+        told = f"{in_words(agents)} {goes} round in a circle and never {comes} to an end: {steps}; and again."
         found = Finding("livelock", told, circle)
         return Violation(ENDS, "this run", [found], history=run.history, token=run.token)
     stuck = [trouble for trouble in run.troubles if "max_steps" in trouble.what]

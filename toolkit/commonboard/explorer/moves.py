@@ -155,14 +155,6 @@ class Moves:
         place = move.place + 1
         return Step((after, *state[1:place], child, *state[place + 1 :]), records)
 
-    def label(self, state: State, move: Move) -> str:
-        """What a move is called, for people."""
-        if move.choice is not None:
-            return move.choice.label
-        node = self.node(state, move.place)
-        name = list(self.learner.crew)[move.place]
-        return f"{name} {node.asks[move.slot].what} {node.asks[move.slot].key}" if move.slot < len(node.asks) else f"{name} waits"
-
     def is_fault(self, state: State, move: Move) -> bool:
         """Whether it is a fault, rather than something that has to happen sooner or later."""
         if move.choice is not None:

@@ -19,7 +19,7 @@ from commonboard.explorer.learn import Diverged, Learner
 from commonboard.explorer.moves import Moves, Restart
 from commonboard.explorer.program import program_of
 from commonboard.explorer.progress import Progress
-from commonboard.explorer.search import Census, Judge, Schedule, cheapest, classes, ends, exhaust, livelock, numbers
+from commonboard.explorer.search import Judge, Schedule, cheapest, classes, ends, exhaust, livelock, numbers
 from commonboard.explorer.trust import Shared, changed_attributes, distrust, put_all_back, shared_objects, visible_ones
 from commonboard.explorer.verdicts import Verdicts, every, preemptions, share, with_fewer
 from commonboard.sim import World
@@ -170,6 +170,8 @@ class _Exploration:
             return f"the policy keeps something in itself ({kept}), which no operation shows"
         if crossings:
             return f"{crossings[0]} beside the board, which no operation shows"
+        if program.world.replicas > 1 and visible_ones(things):
+            return "between replicas nobody can tell which steps commute by the objects that are visible"
         return distrust(things, self.verdicts.meanwhile)
 
     def treated_alike(self) -> Verdict | None:
@@ -239,12 +241,12 @@ class _Exploration:
             return self._tested(moves, judge, explored, every(explored.interleavings, "interleaving"))
         return self._tested(moves, judge, explored, f"every interleaving, {explored.states:,} states in all")
 
-    def _tested(self, moves: Moves, judge: Judge, explored: Explored, scope: str, unknown: str = "") -> Verdict | None:
+    def _tested(self, moves: Moves, judge: Judge, explored: Explored, scope: str) -> Verdict | None:
         """The verdict that it holds, if a sample of what was treated alike comes out alike."""
         explored.pairs, right = check_pairs(self.verdicts.program, moves)
         if not right:
             return None
-        return self.verdicts.holds(explored, scope, judge.touched, unknown or judge.unknown)
+        return self.verdicts.holds(explored, scope, judge.touched, judge.unknown)
 
     def _with_fewer_agents(self, kind: str) -> Violation | None:
         """The same kind of failure with one agent less, if that will do; for checks that say nothing of who takes part."""
@@ -312,6 +314,3 @@ def _fails(moves: Moves, judge: Judge, schedule: Schedule) -> bool:
 
 def _cost(listed: list[int]) -> tuple[int, int]:
     return sum(number > 0 for number in listed), len(listed)
-
-
-__all__ = ["Census", "explore"]

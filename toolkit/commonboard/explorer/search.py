@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from commonboard.explorer.moves import Move, Moves, Options, State, Step, conflict
 from commonboard.history import Operation
 
-Path = tuple[Move, ...]
 Tick = Callable[[int], None]
 """Told how many states, or schedules, have been done."""
 

@@ -27,6 +27,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from commonboard.check.verdict import in_words
 from commonboard.explorer.spinning import PLAIN, Unreadable, frozen
 from commonboard.explorer.visible import Visible, put_back
 from commonboard.sim.trouble import is_plumbing
@@ -326,12 +327,12 @@ def changed_attributes(one: Any, other: Any) -> str:
         contents = _contents(value)
         if contents is None or contents != _contents(vars(other).get(name)):
             found.append(f"{type(one).__name__}.{name}")
-    return _listed(found)
+    return in_words(found)
 
 
 def put_all_back(things: Sequence[Shared]) -> str:
     """Make everything what it was before; gives the names of what cannot be put back."""
-    return _listed([thing.name for thing in things if not thing.put_back()])
+    return in_words(list(dict.fromkeys(thing.name for thing in things if not thing.put_back())))
 
 
 def visible_ones(things: list[Shared]) -> list[Visible]:
@@ -351,14 +352,9 @@ def distrust(things: list[Shared], meanwhile: Sequence[str] = ()) -> str:
     others = [thing for thing in things if not isinstance(thing.value, Visible)]
     locks = [thing.name for thing in others if thing.is_primitive]
     if locks:
-        return f"the agents share {_listed(locks)}, whose order of waking no operation on the board shows"
+        return f"the agents share {in_words(list(dict.fromkeys(locks)))}, whose order of waking no operation on the board shows"
     changed = [*meanwhile, *(thing.name for thing in others if thing.changed)]
     if changed:
         mend = "cb.visible(…) around it makes its changes count as operations"
-        return f"the agents change {_listed(changed)} beside the board; {mend}"
+        return f"the agents change {in_words(list(dict.fromkeys(changed)))} beside the board; {mend}"
     return ""
-
-
-def _listed(names: list[str]) -> str:
-    names = list(dict.fromkeys(names))
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from commonboard.check.exploration import Explored
-from commonboard.check.verdict import BudgetSpent, Exhausted, Finding, Unknown, Verdict, Violation
+from commonboard.check.verdict import BudgetSpent, Exhausted, Finding, Unknown, Verdict, Violation, in_words
 from commonboard.errors import ReplayError
 from commonboard.explorer.beyond import Lockstep
 from commonboard.explorer.judging import Check, failure
@@ -147,7 +147,9 @@ def with_fewer(verdict: Violation, whole: Explored) -> Violation:
     """The verdict on fewer agents, with the counts of all of them."""
     assert verdict.explored is not None
     whole.preemptions = verdict.explored.preemptions
-    note = Finding("fewer agents", f"{_and(verdict.run.agents)} suffice: the run that is shown is theirs, and so is the token")
+    note = Finding(
+        "fewer agents", f"{in_words(verdict.run.agents)} suffice: the run that is shown is theirs, and so is the token"
+    )
     verdict.notes = [other for other in verdict.notes if other.kind != "fewer agents"] + [note]
     verdict.explored, verdict.scope = whole, share(whole)
     return verdict
@@ -168,7 +170,3 @@ def share(explored: Explored) -> str:
 def preemptions(count: int) -> str:
     """`2 preemptions or faults`."""
     return f"{count} preemption{'s' if count != 1 else ''} or fault{'s' if count != 1 else ''}"
-
-
-def _and(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
