@@ -15,11 +15,16 @@ from commonboard.rule import Board
 from commonboard.stores.in_memory import page_of
 
 
+def _opened(path: Path | str) -> sqlite3.Connection:
+    # A store that nobody closed is closed by whichever thread happens to collect it.
+    return sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+
+
 class FiveInFile:
     """The five methods and `compare_and_set`."""
 
     def __init__(self, path: Path | str) -> None:
-        self._db = sqlite3.connect(path, timeout=30, isolation_level=None)
+        self._db = _opened(path)
         self._db.execute("create table if not exists entries (key text primary key, value text, metadata text)")
 
     async def get(self, key: str) -> MemoryEntry | None:
@@ -62,7 +67,7 @@ class BoardInFile:
     """What a built-in store offers, with the whole board in one row: slow, and right."""
 
     def __init__(self, path: Path | str) -> None:
-        self._db = sqlite3.connect(path, timeout=30, isolation_level=None)
+        self._db = _opened(path)
         self._db.execute("create table if not exists board (id integer primary key, data blob)")
 
     def _board(self) -> Board:
