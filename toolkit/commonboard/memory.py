@@ -214,7 +214,8 @@ class SharedMemory:
         check_key(key)
         if _is_reserved(key):
             return Reading(None, None)
-        await self._refresh_turn()
+        if self._shared_turn:
+            await self._refresh_turn()
         reading = await self._port.look(key)
         if reading.entry is None and self._in_parts:
             return Reading(await merged_parts(self._port, key), None)
@@ -247,7 +248,8 @@ class SharedMemory:
         saw: int | None = None,
     ) -> MemoryEntry:
         _check_writable(key)
-        await self._refresh_turn()
+        if self._shared_turn:
+            await self._refresh_turn()
         expires_at = self._turn + _whole(ttl_turns, 1, "ttl_turns") if expires else None
         if schema is not None:
             value = validate(value, schema, key)
@@ -384,7 +386,7 @@ class SharedMemory:
 
 
 def _is_reserved(key: str) -> bool:
-    return key.partition("/")[0] in RESERVED
+    return key.startswith("__") and key.partition("/")[0] in RESERVED
 
 
 def _check_writable(key: str) -> None:

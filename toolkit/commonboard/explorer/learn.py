@@ -351,7 +351,7 @@ class Learner:
         path = node.path() if node.depth > 1 and not node.done else []
         for length in range(1, min(node.depth // 2, _LONGEST_CIRCLE) + 1 if path else 0):
             before, last, once_more = path[-length - 1], path[-2 * length : -length], path[-length:]
-            if _steps(last) == _steps(once_more) and _changes_nothing(once_more) and self._are_equal(before, node):
+            if all(map(_same_step, last, once_more)) and _changes_nothing(once_more) and self._are_equal(before, node):
                 self.spins = True
                 self._live.pop(node.number).close()
                 return before
@@ -375,8 +375,15 @@ _LONGEST_CIRCLE = 12
 """How many answers a circle may have that is looked for."""
 
 
-def _steps(nodes: list[Node]) -> list[Hashable]:
-    return [(node.slot, node.answer.seen(True)) for node in nodes]
+def _same_step(one: Node, other: Node) -> bool:
+    """Whether an agent asked the same on the way to both nodes, and saw the same."""
+    return _asked(one) == _asked(other) and one.answer.seen(True) == other.answer.seen(True)
+
+
+def _asked(node: Node) -> tuple[int, str, str]:
+    assert node.parent is not None
+    ask = node.parent.asks[node.slot] if node.slot < len(node.parent.asks) else None
+    return (node.slot, "", "") if ask is None else (node.slot, ask.what, ask.key)
 
 
 def _changes_nothing(nodes: list[Node]) -> bool:

@@ -211,9 +211,13 @@ class Simulation:
         found: list[Any] = []
         if not over:
             timers = self._loop.timers() if self._loop.free else {}
-            for name in order(last, self._recorder.waiting):
-                for waiting in self._recorder.waiting[name]:
-                    found += self._ways(waiting)
+            queues = self._recorder.waiting
+            for name in order(last, queues):
+                if self._one_way_each:
+                    found += [waiting for waiting in queues[name] if waiting.ready]
+                else:
+                    for waiting in queues[name]:
+                        found += self._ways(waiting)
                 if timers:
                     found += timers.get(name, ())
         self._network.clock = self._loop.now
@@ -233,9 +237,7 @@ class Simulation:
         return not over and not self._loop.free and self._loop.next_timer() is not None
 
     def _ways(self, waiting: Waiting) -> list[Any]:
-        """The ways in which an operation can happen now."""
-        if self._one_way_each:
-            return [waiting] if waiting.ready else []
+        """The ways in which an operation can happen now, where there may be several."""
         place = self._places[waiting.agent]
         ways = self._network.ways(place, waiting.ask)
         return [Happening(waiting, way, self._label(waiting, way, ways[0])) for way in ways]

@@ -183,7 +183,8 @@ class Network:
             op.acknowledged = not way.lost
         if isinstance(asked, List) and isinstance(site, Replica):
             self.ledger.listed(agent, way.site, site, asked.key)
-        self._over |= {key: sight.live for key, sight in self.contexts.items()}
+        if self.contexts:
+            self._over |= {key: sight.live for key, sight in self.contexts.items()}
         self.ledger.enter(agent, way.site, site, done, self._over)
         self._over, self.contexts = {}, {}
         self.acted[agent] = self.acted.get(agent, 0) + 1

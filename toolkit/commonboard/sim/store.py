@@ -51,7 +51,7 @@ class Waiting:
     def ready(self) -> bool:
         """Whether it can happen now; only who follows the log may have to wait for news."""
         ask = self.ask
-        return not isinstance(ask, Follow) or (self.site is not None and ask.ready(self.site))
+        return type(ask) is not Follow or (self.site is not None and ask.ready(self.site))
 
 
 class Recorder:
