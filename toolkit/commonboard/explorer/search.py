@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from commonboard.explorer.moves import Move, Moves, Options, State, Step, conflict
 from commonboard.history import Operation
@@ -305,10 +306,14 @@ def classes(moves: Moves, sleeping: bool = True) -> Iterator[Schedule | None]:
     on_path: dict[State, int] = {}
     state = moves.start()
 
-    def enter(state: State, asleep: dict[Move, None]) -> Schedule | bool | None:
+    @lru_cache(maxsize=50_000)  # many schedules pass through one state
+    def ahead(state: State) -> tuple[str, list[Move]]:
         options = moves.options(state)
         wrong = trouble(moves, state, options)
-        possible = [] if wrong else forced(moves, state, options)
+        return wrong, [] if wrong else forced(moves, state, options)
+
+    def enter(state: State, asleep: dict[Move, None]) -> Schedule | bool | None:
+        wrong, possible = ahead(state)
         awake = [move for move in possible if move not in asleep]
         if not possible:
             return Schedule(list(path), list(records), state, wrong)
