@@ -4,9 +4,9 @@
 
 Two agents, two increments each, on one key: 70 interleavings, in 34 classes. The agents read and write without looking, so
 that every interleaving is complete. Learning what two agents do takes most of that time; the row of three agents (34,650
-interleavings) shows the search itself. detangle (a deterministic asyncio loop with depth-first search, without reduction) runs the
-same agents on a dictionary, with a pause where ours have an operation on the store; it keeps no history. Where it is not
-installed, its rows are left out.
+interleavings) shows the search itself. detangle (a deterministic asyncio loop with depth-first search, without reduction)
+runs the same agents on a dictionary, with a pause where ours have an operation on the store; it keeps no history. Where it
+is not installed, its rows are left out.
 """
 
 from __future__ import annotations

@@ -171,3 +171,19 @@ class TestProgress:
         with pytest.raises(ZeroDivisionError):
             cb.explore(counter(), check=breaks, progress=True)
         assert "closed" in bars[-1]
+
+    def test_an_interrupt_says_how_far_it_got_and_what_to_do(self) -> None:
+        seen = 0
+
+        def interrupted(state: Any) -> bool:
+            nonlocal seen
+            seen += 1
+            if seen == 40:
+                raise KeyboardInterrupt
+            return True
+
+        with pytest.raises(KeyboardInterrupt) as raised:
+            cb.explore(counter(3), counter(3), counter(3), policy=LAST, check=cb.always(interrupted), progress=False)
+        (note,) = [note for note in raised.value.__notes__ if "explore" in note]
+        assert note.startswith("explore was interrupted after about ")
+        assert note.endswith(" gives a verdict on so many")

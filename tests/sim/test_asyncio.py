@@ -520,3 +520,40 @@ class TestCancellingAnOperationOnTheStore:
         assert made.value("shared/x") == "as it was"
         (thought,) = (op for op in made.history if op.kind == "think")
         assert (thought.began_at, thought.ended_at) == (0, 5)
+
+
+def test_a_lock_made_beside_the_agents_serves_one_run_after_the_other_and_then_a_real_loop() -> None:
+    lock, queue = asyncio.Lock(), asyncio.Queue[str]()
+
+    async def agent(me: cb.AgentMemory) -> str:
+        async with lock:
+            n = await me.value("shared/n", 0)
+            await me.shared.write("n", n + 1)
+        queue.put_nowait(me.name)
+        return await queue.get()
+
+    runs = [cb.simulate({"web": agent, "docs": agent}, policy=cb.LastWriterWins(), seed=seed) for seed in (1, 1, 2)]
+    assert [run.state for run in runs] == [{"shared/n": 2}] * 3
+    assert list(runs[0].history) == list(runs[1].history)
+    verdict = cb.explore({"web": agent, "docs": agent}, progress=False)
+    assert verdict.holds is True, verdict
+
+    async def live() -> None:
+        memory = cb.SharedMemory()
+        await asyncio.gather(agent(memory.agent("web")), agent(memory.agent("docs")))
+        assert await memory.value("shared/n") == 2
+
+    asyncio.run(live())
+
+
+def test_a_lock_is_free_again_after_a_run_that_was_cut_while_somebody_held_it() -> None:
+    lock = asyncio.Lock()
+
+    async def agent(me: cb.AgentMemory) -> None:
+        async with lock:
+            await asyncio.Event().wait()
+
+    first, second = (cb.simulate({"web": agent, "docs": agent}) for _ in range(2))
+    assert first.outcome == second.outcome == "deadlock"
+    assert [str(trouble) for trouble in first.troubles] == [str(trouble) for trouble in second.troubles]
+    assert not lock.locked()

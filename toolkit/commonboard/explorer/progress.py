@@ -18,6 +18,7 @@ class Progress:
         self._wanted = shown if shown is not None else not os.environ.get("CI")
         self._shown = shown
         self._bar: Any = None
+        self._done = 0
 
     def __enter__(self) -> Progress:
         if self._wanted:
@@ -30,11 +31,17 @@ class Progress:
             self._bar = tqdm(desc="explored", unit=" states", unit_scale=True, leave=False, delay=delay, miniters=1)
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._bar is not None:
             self._bar.close()
+        if isinstance(error, KeyboardInterrupt) and self._done:
+            error.add_note(
+                f"explore was interrupted after about {self._done:,} states or schedules; budget={self._done} gives a verdict on "
+                "so many"
+            )
 
     def tick(self, done: int) -> None:
         """So many states or schedules have been done."""
+        self._done = done
         if self._bar is not None and done != self._bar.n:
             self._bar.update(done - self._bar.n)

@@ -16,11 +16,12 @@ import math
 import sys
 import weakref
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from operator import itemgetter
 from typing import Any, NamedTuple, NoReturn
 
 from commonboard.sim.outside import Outside, refusal
+from commonboard.sim.standins import Bound, StandIns
 from commonboard.sim.trouble import is_plumbing
 
 AGENT: contextvars.ContextVar[str] = contextvars.ContextVar("commonboard_agent", default="")
@@ -89,6 +90,7 @@ class SimLoop(asyncio.AbstractEventLoop):
     Attributes:
         now: virtual seconds since the agents began.
         asked_the_time: whether an agent looked at the clock.
+        bound: the locks, events and queues that belong to it until it is wound up.
         crossings: which agent woke a task of which other agent itself, rather than through the store.
     """
 
@@ -106,6 +108,7 @@ class SimLoop(asyncio.AbstractEventLoop):
         self._generators: list[weakref.ref[AsyncGenerator[Any, Any]]] = []
         self.tasks: list[SimTask] = []
         self.complaints: list[tuple[str, dict[str, Any]]] = []
+        self.bound = Bound()
 
     def run_ready(self) -> None:
         """Run callbacks until none is ready.
@@ -257,6 +260,7 @@ class SimLoop(asyncio.AbstractEventLoop):
                 task._log_destroy_pending = False  # type: ignore[attr-defined]  # it is dropped on purpose
             elif not task.cancelled():
                 task.exception()  # seen: the run's result tells of it
+        self.bound.release(self)
 
     def __repr__(self) -> str:
         return f"SimLoop(t={self.now:g} s)"
@@ -275,6 +279,7 @@ class Stepping:
     def __init__(self, loop: SimLoop, guarded: bool = True) -> None:
         self._loop = loop
         self._outside = Outside(SimLoop) if guarded else None
+        self._stand_ins = StandIns()
 
     def __enter__(self) -> None:
         self._outer = asyncio._get_running_loop()
@@ -286,8 +291,7 @@ class Stepping:
         gc.disable()
         if self._outside is not None:
             self._outside.__enter__()
-        self._as_completed: Any = asyncio.as_completed
-        asyncio.as_completed = _as_completed_in_order  # type: ignore[assignment]
+        self._stand_ins.__enter__()
         self._hooks = sys.get_asyncgen_hooks()
         sys.set_asyncgen_hooks(firstiter=self._loop.first_iteration, finalizer=self._loop.finalize)
         asyncio._set_running_loop(self._loop)
@@ -295,7 +299,7 @@ class Stepping:
     def __exit__(self, *error: object) -> None:
         asyncio._set_running_loop(self._outer)
         sys.set_asyncgen_hooks(*self._hooks)
-        asyncio.as_completed = self._as_completed
+        self._stand_ins.__exit__()
         if self._outside is not None:
             self._outside.__exit__()
         if self._collects:
@@ -306,16 +310,6 @@ class Stepping:
 
 def _agent_of(handle: asyncio.Handle) -> str:
     return str(handle._context.get(AGENT, ""))  # type: ignore[attr-defined]
-
-
-def _as_completed_in_order(awaitables: Iterable[Any], **options: Any) -> Any:
-    """`asyncio.as_completed`, which puts coroutines into a set and begins them in the order of their addresses."""
-    if asyncio.isfuture(awaitables) or not isinstance(awaitables, Iterable):
-        return _AS_COMPLETED(awaitables, **options)  # which refuses it
-    return _AS_COMPLETED([asyncio.ensure_future(awaitable) for awaitable in awaitables], **options)
-
-
-_AS_COMPLETED = asyncio.as_completed
 
 
 def _outside(name: str, what: str) -> Callable[..., NoReturn]:

@@ -38,7 +38,7 @@ def died(agent: str, error: BaseException, whose: str = "") -> Trouble:
     errors = _plain(error)
     told = "; ".join(f"{type(e).__name__}: {e}" if str(e) else type(e).__name__ for e in errors)
     if any(isinstance(e, RuntimeError) and str(e).endswith(("different loop", "different event loop")) for e in errors):
-        told += " (it was made outside the run; make locks, queues and tasks inside the agents, or fresh for each run)"
+        told += " (it belongs to another event loop; make locks, queues and tasks inside the agents, or fresh for each run)"
     told = re.sub(r" at 0x[0-9A-Fa-f]+", "", told)  # the same text in every run
     what = f"raised {told}" + (f" in {whose}" if whose else "")
     frames = []
