@@ -311,7 +311,9 @@ class TestSharedPrimitivesAreNoticed:
                 handed["it"].put_nowait("go")
 
         async def takes(me: cb.AgentMemory) -> None:
-            thing = handed["it"]
+            thing = handed.get("it")
+            if thing is None:
+                return  # it began first
             await {"lock": lambda: thing.acquire(), "event": lambda: thing.wait(), "queue": lambda: thing.get()}[kind]()
             await me.write("step", 1)
 
@@ -319,6 +321,30 @@ class TestSharedPrimitivesAreNoticed:
         assert verdict.holds is True
         assert verdict.explored.method == "every schedule run anew"
         assert "gives wakes takes" in verdict.explored.why or "handed" in verdict.explored.why
+
+    def test_an_agent_that_relies_on_another_s_beginning_first_is_found(self) -> None:
+        handed: dict[str, asyncio.Event] = {}
+
+        async def gives(me: cb.AgentMemory) -> None:
+            handed["it"] = asyncio.Event()
+            await me.write("step", 1)
+            handed["it"].set()
+
+        async def takes(me: cb.AgentMemory) -> None:
+            await handed["it"].wait()
+            await me.write("step", 1)
+
+        crew = {"gives": gives, "takes": takes}
+        assert cb.simulate(crew).ok
+        handed.clear()
+        verdict = cb.explore(crew)
+        assert verdict.holds is False
+        assert "takes raised KeyError: 'it'" in str(verdict)
+        assert verdict.explored.why.endswith("An agent may begin late, too.")
+        handed.clear()
+        again = cb.simulate(crew, replay=verdict.token)
+        assert again.token == verdict.token
+        assert [trouble.what for trouble in again.troubles] == ["raised KeyError: 'it'"]
 
     def test_a_lock_of_an_agent_s_own_is_no_matter(self) -> None:
         async def agent(me: cb.AgentMemory) -> None:

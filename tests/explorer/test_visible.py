@@ -53,13 +53,13 @@ THINGS: dict[str, tuple[Any, Any, Any]] = {
 
 
 def fresh_runs(thing: Any, untouched: Any, touch: Any) -> list[bool]:
-    """Whether each schedule fails when it begins with a thing that nobody has touched: 18 or so, one by one."""
+    """Whether each schedule fails when it begins with a thing that nobody has touched, one by one."""
     from copy import deepcopy
 
     found, numbers = list[bool](), list[int]()
     while True:
         agent = racing(deepcopy(thing), untouched, touch)
-        run = cb.simulate(agent, agent, timing="free", replay=numbers)
+        run = cb.simulate(agent, agent, timing="free", late_starts=True, replay=numbers)
         found.append(ONCE(run).holds is False)
         numbers, wheels = run.choices.numbers, run.choices.alternatives
         while numbers and numbers[-1] + 1 == wheels[len(numbers) - 1]:

@@ -26,7 +26,8 @@ def explore_anew(verdicts: Verdicts, why: str, things: Sequence[Visible], bound:
     program, check = verdicts.program, verdicts.check
     alike = bool(things) and not why
     explored = Explored("sleep sets, every schedule run anew" if alike else "every schedule run anew", program.timing)
-    explored.why = f"Schedules were not treated alike: {why}. The agents start in the order given." if why else ""
+    explored.why = f"Schedules were not treated alike: {why}." if why else ""
+    explored.why += " An agent may begin late, too." if why and program.late_starts else ""
     explored.violating = 0
     best: Ran | None = None
     unknown = ""
@@ -58,7 +59,8 @@ def explore_anew(verdicts: Verdicts, why: str, things: Sequence[Visible], bound:
                 best = ran
     whole = stopped is None
     explored.done = None if whole or alike else stopped
-    explored.interleavings = explored.completed if whole and not explored.cut and not alike else None
+    counts_orders = whole and not explored.cut and not alike and not program.late_starts
+    explored.interleavings = explored.completed if counts_orders else None
     counted = f"{explored.completed:,} {'classes of ' if alike else ''}schedules"
     if best is not None:
         explored.preemptions = best.cost

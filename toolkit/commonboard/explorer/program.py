@@ -26,6 +26,7 @@ class Program:
         world: how the copies of the board hang together.
         turn: the turn that the memory begins with.
         timing: `free` or `exact`.
+        late_starts: whether agents may begin late.
         scenario: the scenario that it comes from, if it was one.
         max_operations: how many operations a run may take before it is called endless.
         things: what agents share beside the board: before each run it is made again what it was.
@@ -40,6 +41,7 @@ class Program:
     timing: str
     scenario: Scenario | None
     max_operations: int = 2_000
+    late_starts: bool = False
     things: tuple[Shared, ...] = ()
 
     def simulate(
@@ -59,6 +61,7 @@ class Program:
             policy=copy.deepcopy(self.policy) if policy is None else policy,
             seed=seed,
             timing=self.timing,
+            late_starts=self.late_starts,
             replay=replay,
             given=self.given,
             store=self.store,

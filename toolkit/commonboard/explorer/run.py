@@ -132,7 +132,9 @@ class _Exploration:
         endless = verdicts.begin()
         if endless is not None:
             return endless
-        why, shown = self._why_not(things), visible_ones(things)
+        kept, beside = self._beside_the_board(things)
+        shown = visible_ones(things)
+        why = self._why_not(bool(shown)) or kept or beside
         if not why and not shown:
             try:
                 with Outside(SimLoop):
@@ -142,15 +144,29 @@ class _Exploration:
             why = distrust(things)
             if made is not None and not why:
                 return made
-            why = why or "treating schedules alike foresaw something else than what happens when they are run"
+            why = beside = why or "treating schedules alike foresaw something else than what happens when they are run"
         stuck = put_all_back(things)
         if stuck:
             why = f"{stuck} cannot be put back to what it was before each run"
             return Unknown(verdicts.name, "these agents", why=why, explored=Explored("nothing", verdicts.program.timing))
+        if beside or shown:
+            verdicts.program = replace(verdicts.program, late_starts=True)
         return explore_anew(verdicts, why, shown, self.bound, self.schedules)
 
-    def _why_not(self, things: list[Shared]) -> str:
-        """Why schedules cannot be treated alike, or must not; empty if they can."""
+    def _beside_the_board(self, things: list[Shared]) -> tuple[str, str]:
+        """What the policy keeps, and what the agents share, beside the board; empty texts if nothing."""
+        program = self.verdicts.program
+        policy = copy.deepcopy(program.policy)
+        crossings = [*self.verdicts.crossings, *program.simulate(seed="trust", policy=policy).crossings]
+        kept = changed_attributes(policy, program.policy)
+        shared = f"{crossings[0]} beside the board, which no operation shows" if crossings else ""
+        return (
+            f"the policy keeps something in itself ({kept}), which no operation shows" if kept else "",
+            shared or distrust(things, self.verdicts.meanwhile),
+        )
+
+    def _why_not(self, shown: bool) -> str:
+        """Why schedules must not be treated alike; empty if they may. `shown`: whether agents share visible objects."""
         program = self.verdicts.program
         if self.reduction == "none":
             return "asked for: reduction='none'"
@@ -163,16 +179,9 @@ class _Exploration:
                 "the check judges whole histories, and may see in which order operations happened that commute; if it does not "
                 "look at that, reduction='sleep sets' runs one of those orders"
             )
-        policy = copy.deepcopy(program.policy)
-        crossings = [*self.verdicts.crossings, *program.simulate(seed="trust", policy=policy).crossings]
-        kept = changed_attributes(policy, program.policy)
-        if kept:
-            return f"the policy keeps something in itself ({kept}), which no operation shows"
-        if crossings:
-            return f"{crossings[0]} beside the board, which no operation shows"
-        if program.world.replicas > 1 and visible_ones(things):
+        if program.world.replicas > 1 and shown:
             return "between replicas nobody can tell which steps commute by the objects that are visible"
-        return distrust(things, self.verdicts.meanwhile)
+        return ""
 
     def treated_alike(self) -> Verdict | None:
         """The verdict; `None` where the search foresaw something else than what runs show."""

@@ -266,6 +266,18 @@ class Follow:
 
 
 @dataclass(slots=True)
+class Begin:
+    """Leave to begin, where agents may begin late: what an agent does before its first operation is then a step of its own."""
+
+    what = "begins"
+    key = "its work"
+    footprint = Footprint()
+
+    def perform(self, site: Site, agent: str, now: datetime, records: list[Operation]) -> None:
+        pass
+
+
+@dataclass(slots=True)
 class Turn:
     """Leave to call a store of another make: nobody knows what it touches."""
 
@@ -277,7 +289,7 @@ class Turn:
         pass
 
 
-Ask = Look | Commit | Clear | List | Follow | Turn
+Ask = Look | Commit | Clear | List | Follow | Begin | Turn
 
 
 def wrote(site: Site, agent: str, kind: Kind, event: Event, metadata: Mapping[str, Any] | None) -> Operation:

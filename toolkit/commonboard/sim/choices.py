@@ -15,8 +15,8 @@ from typing import Any, Final, Protocol, TypeVar
 from commonboard.errors import ReplayError
 
 _DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-TAGS: Final = {"exact": "cb1", "free": "cf1"}
-"""How a token begins, by how time passed in the run."""
+TAGS: Final = {("exact", False): "cb1", ("free", False): "cf1", ("exact", True): "cbs1", ("free", True): "cfs1"}
+"""How a token begins, by how time passed in the run, and by whether agents began late."""
 
 Source = Callable[[int], int]
 """Takes the number of alternatives, at least 2, and gives the choice, from 0."""
@@ -39,16 +39,17 @@ class Choices:
         source: who chooses; the boring choice always, unless given. A source with a method `sees` is shown the alternatives
             before each step, also where there is only one.
         timing: how time passes: `exact` or `free`.
+        late_starts: whether it is a choice, too, when an agent begins.
 
     Attributes:
         labels: what was chosen each time, in words.
         cut: after how many operations the run was cut; `None` if it was not.
     """
 
-    def __init__(self, source: Source | None = None, timing: str = "exact") -> None:
+    def __init__(self, source: Source | None = None, timing: str = "exact", late_starts: bool = False) -> None:
         self._source = source or boring
         self._sees: Callable[[Sequence[Any]], None] | None = getattr(self._source, "sees", None)
-        self.timing = timing
+        self.timing, self.late_starts = timing, late_starts
         self.labels: list[str] = []
         self.cut: int | None = None
         self._taken: list[tuple[int, int]] = []
@@ -99,7 +100,7 @@ class Choices:
         for alternatives, chosen in self._taken:
             packed += chosen * radix
             radix *= alternatives
-        parts = [TAGS[self.timing], to_text(packed), to_text(len(self)), to_text(self._checksum)]
+        parts = [TAGS[self.timing, self.late_starts], to_text(packed), to_text(len(self)), to_text(self._checksum)]
         return "-".join(parts if self.cut is None else [*parts, to_text(self.cut)])
 
 
@@ -138,7 +139,7 @@ class Replay:
     """The choices of a token; `check` says afterwards whether they belonged to this program.
 
     Attributes:
-        timing: how time passed in the run that printed it.
+        timing, late_starts: how time passed in the run that printed it, and whether agents began late.
         cut: after how many operations that run was cut, if it was.
 
     Raises:
@@ -155,7 +156,7 @@ class Replay:
                 raise ValueError("no run is cut before it begins")
         except (AttributeError, TypeError, ValueError):
             tag = ""
-        self.timing = next((timing for timing, known in TAGS.items() if known == tag), "")
+        self.timing, self.late_starts = next((kind for kind, known in TAGS.items() if known == tag), ("", False))
         if not self.timing:
             raise ReplayError(f"{token!r:.80} is not a replay token; one looks like cb1-2F-7-1k9Xz and is printed with every run")
 
@@ -185,7 +186,7 @@ class Retrace:
     """
 
     def __init__(self, earlier: Choices) -> None:
-        self.timing, self.cut = earlier.timing, earlier.cut
+        self.timing, self.late_starts, self.cut = earlier.timing, earlier.late_starts, earlier.cut
         self._numbers, self._labels, self._counts = earlier.numbers, earlier.labels, earlier.alternatives
         self._place = 0
         self._offered: Sequence[Any] = ()

@@ -13,7 +13,7 @@ from commonboard.errors import SimulationError
 from commonboard.handle import AgentMemory
 from commonboard.history import History, Operation
 from commonboard.policies import ConflictPolicy
-from commonboard.sim.asks import Ask, Site
+from commonboard.sim.asks import Ask, Begin, Site
 from commonboard.sim.choices import Choices
 from commonboard.sim.crew import begun
 from commonboard.sim.faults import AgentCrash, Choice, Heal, Message
@@ -163,7 +163,17 @@ class Simulation:
         context = contextvars.copy_context()
         context.run(AGENT.set, name)
         context.run(LIFE.set, self._network.life(name))
+        if self._choices.late_starts:
+            coroutine = self._when_chosen(coroutine, self._network.sites[self._network.home(self._places[name])])
         self._main[name] = self._loop.create_task(coroutine, context=context, name=name)
+
+    async def _when_chosen(self, coroutine: Coroutine[Any, Any, Any], site: Site) -> Any:
+        try:
+            await self._recorder.asked(Begin(), site)
+        except BaseException:
+            coroutine.close()
+            raise
+        return await coroutine
 
     def _drive(self, ends: _Ends) -> None:
         """Run what can run, then choose what happens next, until nothing is left."""

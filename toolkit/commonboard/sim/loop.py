@@ -292,6 +292,7 @@ class Stepping:
         if self._outside is not None:
             self._outside.__enter__()
         self._stand_ins.__enter__()
+        self._agent = AGENT.set("")  # whoever steps it is none of its agents
         self._hooks = sys.get_asyncgen_hooks()
         sys.set_asyncgen_hooks(firstiter=self._loop.first_iteration, finalizer=self._loop.finalize)
         asyncio._set_running_loop(self._loop)
@@ -299,6 +300,7 @@ class Stepping:
     def __exit__(self, *error: object) -> None:
         asyncio._set_running_loop(self._outer)
         sys.set_asyncgen_hooks(*self._hooks)
+        AGENT.reset(self._agent)
         self._stand_ins.__exit__()
         if self._outside is not None:
             self._outside.__exit__()

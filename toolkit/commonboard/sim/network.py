@@ -16,7 +16,7 @@ from commonboard.entry import PrefixUnchanged, Write
 from commonboard.errors import OutcomeUnknownError
 from commonboard.history import GIVEN, Operation
 from commonboard.policies import ConflictPolicy
-from commonboard.sim.asks import Ask, Clear, Commit, Follow, List, Site, Turn
+from commonboard.sim.asks import Ask, Begin, Clear, Commit, Follow, List, Site, Turn
 from commonboard.sim.faults import Choice, FaultBook, Heal, Message, Partition
 from commonboard.sim.given import Given, given_writes
 from commonboard.sim.happenings import choices, take
@@ -141,6 +141,8 @@ class Network:
     def _reached(self, place: int, ask: Ask) -> list[int]:
         """On which copies an operation may happen, the boring one first."""
         home, visibility = self.home(place), self.world.visibility
+        if isinstance(ask, Begin):
+            return [home]
         if visibility == "strong":
             return [] if self._is_between(home, 0) else [0]
         if visibility == "sticky" or isinstance(ask, (Follow, Turn)):

@@ -7,7 +7,7 @@ from typing import Any
 
 from commonboard.errors import InvalidArgumentError
 from commonboard.policies import Optimistic, as_policy
-from commonboard.sim.choices import TAGS, Choices, Listed, Replay, Retrace, seeded
+from commonboard.sim.choices import Choices, Listed, Replay, Retrace, seeded
 from commonboard.sim.crew import named_agents
 from commonboard.sim.driver import Simulation, order
 from commonboard.sim.given import Given
@@ -23,6 +23,7 @@ def simulate(
     policy: Any = None,
     seed: int | str | None = 0,
     timing: str = "exact",
+    late_starts: bool = False,
     replay: str | Run | Sequence[int] | None = None,
     given: Given | None = None,
     store: Callable[..., Any] | None = None,
@@ -40,6 +41,8 @@ def simulate(
         seed: which of the possible orders to take; `None` for the boring one, in which an agent goes on as long as it can.
         timing: `"exact"`: delays last as long as they say, and time passes only when everybody waits. `"free"`: a delay is a
             lower bound, as in `explore`; any timer may be the next to fire, whatever the others wait for.
+        late_starts: whether an agent may begin late, too, when others have already acted. It matters only where agents share
+            something beside the board; else all begin at once, in the order given.
         replay: the token of an earlier run, to have exactly that again; the run itself, so that the first step that differs
             can be named; or a list of choices, with boring ones after its end.
         given: what the board holds before: `{full key: value}`, or entries such as `await memory.list()` gives.
@@ -70,11 +73,13 @@ def simulate(
         raise InvalidArgumentError(f"world= takes a World, such as cb.World(replicas=2), not {world!r:.60}")
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, str))):
         raise InvalidArgumentError(f"a seed is a whole number, a text, or None for the boring order, not {seed!r:.60}")
-    if timing not in TAGS:
+    if timing not in ("exact", "free"):
         raise InvalidArgumentError(f"timing is 'exact' or 'free', not {timing!r:.60}")
-    timing = getattr(replayed, "timing", timing)
+    if not isinstance(late_starts, bool):
+        raise InvalidArgumentError(f"late_starts is True or False, not {late_starts!r:.60}")
+    timing, late_starts = getattr(replayed, "timing", timing), getattr(replayed, "late_starts", late_starts)
     max_operations = getattr(replayed, "cut", None) or max_operations
-    choices = Choices(replayed or (None if seed is None else seeded(seed)), timing)
+    choices = Choices(replayed or (None if seed is None else seeded(seed)), timing, late_starts)
     settled = Optimistic() if policy is None else as_policy(policy)
     simulation = Simulation(crew, settled, choices, given or {}, store, world or World(), turn, max_operations, max_steps)
     run = simulation.run()
