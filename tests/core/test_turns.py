@@ -145,16 +145,18 @@ def test_of_many_who_create_over_an_expired_entry_exactly_one_wins() -> None:
 
 def test_who_creates_over_an_expired_entry_never_overwrites_a_newer_write() -> None:
     class Meddling(InMemoryStore):
-        """Somebody writes between the look at the expired entry and the write over it."""
+        """Somebody writes between the refusal that shows the expired entry and the write over it."""
 
         meddle = False
 
-        async def look(self, key: str) -> Any:
-            reading = await super().look(key)
-            if self.meddle:
-                self.meddle = False
-                await self.set(key, "somebody's newer write")
-            return reading
+        async def commit(self, *writes: Any, reads: Any = ()) -> Any:
+            try:
+                return await super().commit(*writes, reads=reads)
+            except ConflictError:
+                if self.meddle:
+                    self.meddle = False
+                    await self.set("shared/lease", "somebody's newer write")
+                raise
 
     async def main() -> None:
         store = Meddling()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from commonboard.entry import ABSENT, ANY, Event, Expectation, Log, MemoryEntry, Page, Reading, Write, check_key
@@ -255,10 +256,16 @@ class SharedMemory:
             value = validate(value, schema, key)
         text, markers = encode(value)
         facts = {k: v for k, v in check_metadata(metadata).items() if k not in MARKERS} | markers | {"agent": actor}
-        if expect is ABSENT:
-            expect = await self._absence(key)
         saw = sightings.saw(key) if saw is None else saw
         write = Write(key, text, facts, expect, actor, reason, self._turn, saw, expires_at)
+        try:
+            return await self._commit(write, value, facts, sightings)
+        except ConflictError as refused:
+            expired = refused.found if expect is ABSENT else None
+            if expired is None or not self._hidden(expired):
+                raise
+            # An expired entry counts as absent, as long as it is still the same one.
+            write = replace(write, expect=self._port.expectation(Reading(expired, refused.found_version)))
         return await self._commit(write, value, facts, sightings)
 
     async def _commit(self, write: Write, value: Any, metadata: dict[str, Any], sightings: Sightings) -> MemoryEntry:
@@ -268,13 +275,6 @@ class SharedMemory:
             entry.version, entry.created_at = events[0].version, events[0].created_at
             sightings.made(write.key, entry.version)
         return entry
-
-    async def _absence(self, key: str) -> Expectation:
-        """What to expect where nothing can be read: an expired entry counts as absent, as long as it is still the same one."""
-        reading = await self._port.look(key)
-        if reading.entry is not None and self._hidden(reading.entry):
-            return self._port.expectation(reading)
-        return ABSENT
 
     async def _update(
         self,
