@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import warnings
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -60,7 +61,9 @@ class Sightings:
     def __init__(self) -> None:
         self._agent: dict[str, int] = {}
         self._listings: dict[str, int] = {}
-        self._of_task: ContextVar[tuple[object, dict[str, int]] | None] = ContextVar("sightings", default=None)
+        self._of_task: ContextVar[tuple[weakref.ref[asyncio.Task[Any]] | None, dict[str, int]] | None] = ContextVar(
+            "sightings", default=None
+        )
 
     def see(self, key: str, version: int | None) -> None:
         if version is not None:
@@ -93,11 +96,12 @@ class Sightings:
 
     def _mine(self) -> dict[str, int]:
         task = asyncio.current_task()
+        owner = None if task is None else weakref.ref(task)  # a task holds its context, so this must not hold the task
         held = self._of_task.get()
-        if held is not None and held[0] is task:
+        if held is not None and held[0] == owner:
             return held[1]
         fresh = dict(held[1]) if held is not None else {}
-        self._of_task.set((task, fresh))
+        self._of_task.set((owner, fresh))
         return fresh
 
 

@@ -334,7 +334,7 @@ class Learner:
             node.trouble, node.told = died(solo.name, error), is_told(error)
 
     def _keep(self, node: Node, solo: Solo) -> None:
-        if len(self._live) >= 200:
+        if len(self._live) >= 1_000:
             self._live.pop(next(iter(self._live))).close()
         self._live[node.number] = solo
 

@@ -261,6 +261,7 @@ class SimLoop(asyncio.AbstractEventLoop):
             elif not task.cancelled():
                 task.exception()  # seen: the run's result tells of it
         self.bound.release(self)
+        self.tasks.clear()  # they hold what holds the loop; so all of it is dropped at once, and not when the collector comes
 
     def __repr__(self) -> str:
         return f"SimLoop(t={self.now:g} s)"
