@@ -60,7 +60,7 @@ class Update:
                 try:
                     return await self.commit(value, expect, reading.version)
                 except ConflictError as refused:
-                    refusal = refused
+                    refusal = refused.with_traceback(None)  # it would keep this frame, which keeps it
                 if attempt >= self.policy.attempts:
                     raise self._refused(refusal, f"{self.policy!r} gave up after {attempt} attempts")
                 attempt += 1

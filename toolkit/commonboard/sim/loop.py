@@ -125,6 +125,7 @@ class SimLoop(asyncio.AbstractEventLoop):
             if self._steps_left < 0:
                 raise Endless(_agent_of(handle), f"max_steps={self._max_steps:,}")
             handle._run()
+            del handle  # a traceback may keep this frame, and the frame must not keep the task
 
     def next_timer(self) -> float | None:
         """When the next timer is due, in virtual seconds; `None` if there is none."""
@@ -243,10 +244,14 @@ class SimLoop(asyncio.AbstractEventLoop):
         """An async generator was dropped before its end."""
         _ = self.create_task(generator.aclose())
 
-    def wind_up(self) -> None:
-        """Cancel what is left, let it clean up, and drop what will not end."""
+    # Each loop over the tasks in a function of its own: a traceback may keep the frame of `wind_up`, which must keep no task.
+    def _cancel_all(self) -> None:
         for task in self.tasks:
             task.cancel()
+
+    def wind_up(self) -> None:
+        """Cancel what is left, let it clean up, and drop what will not end."""
+        self._cancel_all()
         self._steps_left = 100_000
         try:
             self.run_ready()
@@ -255,13 +260,16 @@ class SimLoop(asyncio.AbstractEventLoop):
             self.run_ready()
         except Endless:
             self._ready.clear()
+        self._look_at_all()
+        self.bound.release(self)
+        self.tasks.clear()  # they hold what holds the loop; so all of it is dropped at once, and not when the collector comes
+
+    def _look_at_all(self) -> None:
         for task in self.tasks:
             if not task.done():
                 task._log_destroy_pending = False  # type: ignore[attr-defined]  # it is dropped on purpose
             elif not task.cancelled():
                 task.exception()  # seen: the run's result tells of it
-        self.bound.release(self)
-        self.tasks.clear()  # they hold what holds the loop; so all of it is dropped at once, and not when the collector comes
 
     def __repr__(self) -> str:
         return f"SimLoop(t={self.now:g} s)"
