@@ -32,8 +32,8 @@ from commonboard.sim.store import EPOCH
 Reduction = Literal["auto", "states", "sleep sets", "none"]
 
 
-STATES, SCHEDULES = 200_000, 20_000
-"""How many states are visited, and schedules run, unless told otherwise."""
+STATES, COUNTED, SCHEDULES = 200_000, 50_000, 20_000
+"""How many states are visited, how many to count what fails once something does, and how many schedules are run."""
 
 
 def explore(
@@ -65,8 +65,8 @@ def explore(
             those that differ only in the order of operations which commute; the check must not look at that order. `"none"`:
             every schedule is run. `"auto"`: states, where the check can be asked that way; for a function that judges whole
             histories, none.
-        budget: how many states to visit, or schedules to run, at the most; 200,000 states or 20,000 schedules unless given.
-            What is spent is never a pass.
+        budget: how many states to visit, or schedules to run, at the most; 200,000 states or 20,000 schedules unless given, and
+            50,000 states to count how many interleavings fail. What is spent is never a pass.
         samples: how many random schedules to try beyond that.
         progress: whether to show a progress bar; by itself on work that takes more than two seconds, and not in CI.
 
@@ -102,7 +102,7 @@ def explore(
     if progress is not None and not isinstance(progress, bool):
         raise InvalidArgumentError(f"progress is True, False or None, not {progress!r:.60}")
     with Progress(progress) as shown:
-        limits = (STATES, SCHEDULES) if budget is None else (budget, budget)
+        limits = (STATES, COUNTED, SCHEDULES) if budget is None else (budget, budget, budget)
         return _Exploration(Verdicts(program, check, samples, shown), bound, reduction, *limits).verdict()
 
 
@@ -114,6 +114,7 @@ class _Exploration:
     bound: int | None
     reduction: Reduction
     budget: int
+    counted: int
     schedules: int
 
     def verdict(self) -> Verdict:
@@ -215,7 +216,7 @@ class _Exploration:
         verdicts, explored = self.verdicts, Explored("equal states merged")
         census = None
         if self.bound is None:
-            census = exhaust(moves, judge, self.budget, verdicts.progress.tick)
+            census = exhaust(moves, judge, self.budget, verdicts.progress.tick, self.counted)
             explored.states = census.states
             explored.interleavings, explored.violating = census.interleavings, census.violating
             explored.told, explored.unresolved = census.told, census.unresolved

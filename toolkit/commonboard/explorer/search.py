@@ -100,8 +100,11 @@ class Census:
     unresolved: int = 0
 
 
-def exhaust(moves: Moves, judge: Judge, budget: int, tick: Tick) -> Census:
-    """Every state there is, up to the budget, layer by layer; counts the interleavings that lead through them."""
+def exhaust(moves: Moves, judge: Judge, budget: int, tick: Tick, counted: int | None = None) -> Census:
+    """Every state there is, up to the budget, layer by layer; counts the interleavings that lead through them.
+
+    Once a failure was found, what is left to do is to count; that ends after `counted` states in all.
+    """
     census = Census()
     layer: dict[tuple[State, bool], int] = {(moves.start(), False): 1}
     parents: dict[tuple[State, bool], tuple[tuple[State, bool], Move] | None] = {(moves.start(), False): None}
@@ -111,7 +114,7 @@ def exhaust(moves: Moves, judge: Judge, budget: int, tick: Tick) -> Census:
         following: dict[tuple[State, bool], int] = {}
         for here, ways in layer.items():
             state, broken = here
-            if census.states >= budget:
+            if census.states >= (counted if counted is not None and census.failure else budget):
                 census.complete, census.interleavings, census.violating = False, None, None
                 return census
             census.states += 1
