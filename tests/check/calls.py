@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from commonboard.check import models
+from commonboard.check.board import Board
 from commonboard.check.model import ILLEGAL, UNKNOWN, Call, Model
 from commonboard.check.wgl import split
 from commonboard.history import GIVEN
@@ -59,6 +60,16 @@ RESULTS: dict[str, tuple[Model, list[tuple[str, list[Any], list[Any]]]]] = {
             ("append", ["a", "b"], [None, None, 0, 1, 2]),
         ],
     ),
+    "board": (
+        Board(),
+        [
+            ("read", [None], [None, "1", "[]", '["a"]', '["b"]', '["a","b"]', '["b","a"]']),
+            ("write", ["1", "[]", '["a"]'], [None]),
+            ("delete", [None], [None]),
+            ("compare-and-set", [(None, '["a"]'), ('["a"]', "1"), ("1", '["a","b"]')], [True]),
+            ("append", ['"a"', '"b"'], ['["a"]', '["a","b"]', '["b"]', '["b","a"]']),
+        ],
+    ),
 }
 
 
@@ -94,7 +105,8 @@ def any_calls(draw: st.DrawFn, name: str, most: int = 6) -> list[Call]:
         kind, arguments, results = draw(st.sampled_from(kinds))
         begin, length = draw(st.integers(0, 8)), draw(st.one_of(st.none(), st.integers(0, 5), st.integers(0, 5)))
         end = None if length is None else begin + length
-        calls.append(_call(number, kind, draw(st.sampled_from(arguments)), draw(st.sampled_from(results)), begin, end))
+        result = UNKNOWN if draw(st.integers(0, 11)) == 7 else draw(st.sampled_from(results))
+        calls.append(_call(number, kind, draw(st.sampled_from(arguments)), result, begin, end))
     return calls
 
 
@@ -110,7 +122,8 @@ def fair_calls(draw: st.DrawFn, name: str, most: int = 12) -> list[Call]:
         end = 10 * number + draw(st.integers(0, 35))
         if not model.is_read(_call(number, kind, argument, results[-1], begin, end)) and draw(st.integers(0, 5)) == 0:
             call = _call(number, kind, argument, UNKNOWN, begin, None)  # nobody hears of it, and it may not have happened
-            state = model.step(state, call) if draw(st.booleans()) else state
+            after = model.step(state, call)
+            state = after if draw(st.booleans()) and after is not ILLEGAL else state
             calls.append(call)
             continue
         fitting = [made for result in results if (made := _call(number, kind, argument, result, begin, end))]

@@ -34,6 +34,8 @@ CATALOGUE = [
     ("aborted read", "a1x1 r2x1", "read uncommitted", "a1x1 r2x0 w2y1"),
     ("intermediate read", "w1x1 r2x1 w1x2", "read uncommitted", "w1x1 w1x2 r2x2"),
     ("circular information flow", "w1x1 w2y1 r1y1 r2x1", "read uncommitted", "w1x1 w2y1 r1y0 r2x1"),
+    ("circular information flow", "w1p/a1 l2p w2x1 r1x1", "read uncommitted", "w1p/a1 l2p w2x1 r1x0"),
+    ("circular information flow", "w0p/a1 d1p/a2 l2p w2x1 r1x1", "read uncommitted", "w0p/a1 d1p/a2 l2p w2x1 r1x0"),
     ("non-repeatable read", "r1x0 w2x1 r1x1", "read committed", "r1x0 r1x0 w2x1"),
     ("read skew", "r1x0 w2x1 w2y1 r1y1", "read committed", "r1x0 w2x1 w2y1 r1y0"),
     ("long fork", "w1x1 w2y1 r3x1 r3y0 r4y1 r4x0", "read committed", "w1x1 w2y1 r3x1 r3y0 r4y1 r4x1"),
@@ -101,6 +103,12 @@ class TestTheProof:
     def test_of_a_phantom_names_the_lists(self) -> None:
         (found,) = anomalies(told("l1p l2p w1p/a1 w2p/b1"), unit="agent").findings
         assert "because web listed p before docs created p/b." in found.sentence
+
+    def test_of_a_list_names_what_it_came_after(self) -> None:
+        (found,) = anomalies(told("w0p/a1 d1p/a2 l2p w2x1 r1x1"), unit="agent").findings
+        assert "because docs listed p after web deleted p/a." in found.sentence
+        (found,) = anomalies(told("w1p/a1 l2p w2x1 r1x1"), unit="agent").findings
+        assert "because docs listed version 1 of p/a, which web wrote." in found.sentence
 
     def test_of_an_aba_says_why_nobody_noticed(self) -> None:
         (found,) = anomalies(told("w0x1=A w2x2=B w3x3=A c1x4<1=C")).findings
@@ -274,6 +282,24 @@ class TestUnknown:
         history[1].text = '["p/a", "p/b"]'
         assert self.why(history).startswith("the list of p by docs shows other keys than there were at that place")
 
+    def test_where_a_list_was_asked_for_page_by_page(self) -> None:
+        async def web(me: cb.AgentMemory) -> None:
+            await me.write("a", 1)
+            await me.write("b", 1)
+            await me.list("web", limit=1)
+
+        assert (
+            "the list of web by web shows other keys than there were at that place, or may do so (one page of it does)"
+            in self.why(cb.simulate(web))
+        )
+
+    def test_where_one_page_happens_to_show_all_there_is(self) -> None:
+        async def web(me: cb.AgentMemory) -> None:
+            await me.write("a", 1)
+            await me.list("web", limit=1)
+
+        assert "(one page of it does)" in self.why(cb.simulate(web))
+
     def test_in_a_log_which_has_no_reads(self) -> None:
         made = cb.simulate(cb.scenarios.counter, policy=cb.Optimistic(), seed=1)
         assert self.why(made.log).startswith("a log has no reads")
@@ -295,7 +321,7 @@ class TestUnknown:
         assert cb.Finding("not settled", "version 2 of y, which docs replaced, is not in the history.") in verdict.notes
 
     def test_is_not_for_what_is_no_history(self) -> None:
-        with pytest.raises(TypeError, match="anomalies takes a Run, a History or a log's events, not a int"):
+        with pytest.raises(TypeError, match="anomalies takes a Run, a History or a log's events, not an int"):
             anomalies(3)
 
 
@@ -472,6 +498,7 @@ class TestFaults:
         for made in runs:
             noted = [note for note in anomalies(made).notes if note.kind == "duplicate effect"]
             assert len(noted) == (made.value("shared/x") == [1, 1])
+            assert all(note.sentence.startswith("web had written shared/x, and crashed, and wrote it again;") for note in noted)
         assert any(made.value("shared/x") == [1, 1] for made in runs)
 
 

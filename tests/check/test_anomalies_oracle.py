@@ -7,7 +7,7 @@ versions come in their order. For snapshot isolation it tries all places of the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import Any
 
 from hypothesis import assume, example, given, settings, strategies as st
@@ -123,50 +123,64 @@ def schedules(count: int) -> Iterator[list[tuple[str, int]]]:
 
 def is_snapshot_isolated(history: History) -> bool:
     """Whether some snapshots and commits explain it: reads from the snapshot or one's own writes, first committer wins."""
-    work = transactions(history)
-    return any(fits(work, schedule) for schedule in schedules(len(work)))
+    work, lists = transactions(history), listed(history)
+    return any(fits(work, lists, schedule) for schedule in schedules(len(work)))
 
 
-def fits(work: list[Transaction], schedule: list[tuple[str, int]]) -> bool:
+def fits(work: list[Transaction], lists: dict[int, dict[str, tuple[int, int]]], schedule: list[tuple[str, int]]) -> bool:
     version: dict[str, int] = {}
+    state: dict[str, tuple[bool, int, int]] = {}
+    drafts: dict[int, dict[str, tuple[bool, int, int]]] = {}
     running: dict[int, set[str]] = {}
     for what, number in schedule:
         if what == "begin":
-            own = dict(version)
+            own, draft = dict(version), dict(state)
+            drafts[number] = draft
             for op in work[number]:
+                if op.kind == "list" and lists[op.index] != shown(op.key, draft):
+                    return False
                 if op.kind == "read" and op.saw != own.get(op.key, 0):
                     return False
                 if op.is_write:
                     if op.replaced != own.get(op.key, 0):
                         return False
                     own[op.key] = op.made or 0
+                    draft[op.key] = changed(draft.get(op.key, (False, 0, 0)), op)
             running[number] = set()
         else:
             writes = {op.key: op.made or 0 for op in work[number] if op.is_write}
             if running.pop(number) & writes.keys():
                 return False
             version |= writes
+            state |= {key: drafts[number][key] for key in writes}
             for seen in running.values():
                 seen |= writes.keys()
     return True
 
 
 @st.composite
-def any_versions(draw: st.DrawFn) -> History:
+def any_versions(draw: st.DrawFn, may_abort: bool = False) -> History:
     """Up to four transactions of up to three operations, whose reads saw any version: of any order of the writes."""
     operations = st.tuples(st.sampled_from("rw"), st.sampled_from("xy"))
     shape = draw(st.lists(st.lists(operations, min_size=1, max_size=3), max_size=4))
+    aborted = draw(st.sets(st.integers(1, 4), max_size=2)) if may_abort else set()
     flat = [(agent, kind, key) for agent, ops in enumerate(shape, 1) for kind, key in ops]
-    makers: dict[str, list[int]] = {
-        key: [place for place, (_, kind, k) in enumerate(flat) if kind == "w" and k == key] for key in "xy"
-    }
+    flat = draw(st.permutations(flat)) if may_abort else flat
+    makers: dict[str, list[int]] = {key: [] for key in "xy"}
+    undone: dict[str, list[int]] = {key: [] for key in "xy"}
+    for place, (agent, kind, key) in enumerate(flat):
+        if kind == "w":
+            (undone if agent in aborted else makers)[key].append(place)
     orders = {key: draw(st.permutations(places)) for key, places in makers.items()}
     words = []
     for place, (agent, kind, key) in enumerate(flat):
-        if kind == "w":
-            words.append(f"w{agent}{key}{orders[key].index(place) + 1}")
+        if kind == "r":
+            versions = [*range(len(makers[key]) + 1), *(50 + place for place in undone[key])]
+            words.append(f"r{agent}{key}{draw(st.sampled_from(versions))}")
+        elif agent in aborted:
+            words.append(f"a{agent}{key}{50 + place}")
         else:
-            words.append(f"r{agent}{key}{draw(st.integers(0, len(makers[key])))}")
+            words.append(f"w{agent}{key}{orders[key].index(place) + 1}")
     return told(" ".join(words))
 
 
@@ -229,6 +243,66 @@ def test_snapshot_isolation_is_what_some_snapshots_explain(history: History) -> 
 def test_lists_and_deletes_on_one_store_are_judged_as_brute_force_does(history: History) -> None:
     assume(len(history.writes()))
     assert at_least(history, "serializable") == is_serializable(history), str(anomalies(history, unit="agent"))
+
+
+@settings(max_examples=400, deadline=None)
+@given(as_it_happened())
+@example(told("l1p l2p w1p/a1 w2p/b1"))
+@example(told("l1p w2p/a1 w2z1 r1z1"))
+@example(told("w1p/a1 l2p w2z1 r1z1"))
+def test_lists_under_snapshot_isolation_are_judged_as_brute_force_does(history: History) -> None:
+    assume(len(history.writes()))
+    assert at_least(history, "snapshot isolation") == is_snapshot_isolated(history), str(anomalies(history, unit="agent"))
+
+
+def is_in_some_order(work: list[Transaction], reads: bool) -> bool:
+    """Whether an order of the transactions has all versions of each key in their order, and each writer before its readers."""
+    for order in permutations(work):
+        turn = {op.index: place for place, ops in enumerate(order) for op in ops}
+        writes = sorted((op.key, op.made or 0, turn[op.index]) for ops in order for op in ops if op.is_write)
+        maker = {(key, made): at for key, made, at in writes}
+        seen = [(maker.get((op.key, op.saw), -1), turn[op.index]) for ops in order for op in ops if op.kind == "read"]
+        in_order = all(one[2] <= other[2] for one, other in pairwise(writes) if one[0] == other[0])
+        if in_order and (not reads or all(made <= read for made, read in seen)):
+            return True
+    return not work
+
+
+def is_read_committed(work: list[Transaction]) -> bool:
+    """Whether besides all saw what was committed, nothing that its writer wrote over, and what they had written themselves."""
+    makers = {(op.key, op.made): (op, ops) for ops in work for op in ops if op.is_write}
+    for ops in work:
+        own: dict[str, int] = {}
+        for op in ops:
+            made, by = makers.get((op.key, op.saw), (op, ops))
+            last = [one for one in by if one.is_write and one.key == op.key][-1:]
+            is_undone = op.kind == "read" and bool(op.saw) and made is op
+            is_unfinished = op.kind == "read" and by is not ops and [made] != last
+            is_too_early = op.kind == "read" and by is ops and made.index > op.index
+            version = op.saw if op.kind == "read" else op.made
+            if is_undone or is_unfinished or is_too_early or (version or 0) < own.get(op.key, 0):
+                return False
+            own |= {op.key: op.made or 0} if op.is_write else {}
+    return is_in_some_order(work, reads=True)
+
+
+def committed(history: History) -> list[Transaction]:
+    """The transactions that were not rolled back."""
+    works = transactions(history)
+    return [ops for ops in works if all(op.kind == "read" for op in ops) or any(op.is_write for op in ops)]
+
+
+@settings(max_examples=600, deadline=None)
+@given(any_versions(may_abort=True))
+@example(told("a1x1 r2x1"))
+@example(told("w1x1 w2x2 w2y1 w1y2"))
+@example(told("w1x1 w2y1 r1y1 r2x1"))
+@example(told("w1x1 r2x1 w1x2"))
+@example(told("r1x1 w1x1"))
+def test_the_lower_levels_are_what_some_order_of_what_was_committed_explains(history: History) -> None:
+    work = committed(history)
+    assert at_least(history, "read uncommitted") == is_in_some_order(work, reads=False), str(anomalies(history, unit="agent"))
+    assert at_least(history, "read committed") == is_read_committed(work), str(anomalies(history, unit="agent"))
 
 
 @settings(max_examples=200, deadline=None)

@@ -10,7 +10,8 @@ from tests.sim.orders import every
 import commonboard as cb
 from commonboard.check.board import Board
 from commonboard.check.linearizable import NotLinearizable, linearizable
-from commonboard.check.model import Call
+from commonboard.check.model import UNKNOWN, Call
+from commonboard.check.shrink_history import removable
 from commonboard.check.verdict import Holds, Unknown, Verdict
 from commonboard.history import History, Kind, Operation
 
@@ -258,3 +259,28 @@ def test_in_the_log_of_a_store_nobody_reads_so_nobody_can_tell() -> None:
     verdict = linearizable()(run.log)
     assert isinstance(verdict, Unknown)
     assert "nobody saw anything" in verdict.why
+
+
+@pytest.mark.parametrize(
+    ("kind", "argument", "result"),
+    [
+        ("write", ["x"], None),
+        ("write", "plain words", None),
+        ("write", '{"b": 1, "a": 2}', None),  # not as the board writes it, so that equal values would differ
+        ("append", '"x"', ["x"]),
+        ("read", None, 3),
+        ("compare-and-set", (1, '"x"'), True),
+    ],
+)
+def test_a_call_made_by_hand_holds_json_text(kind: str, argument: Any, result: Any) -> None:
+    call = Call("web", kind, argument, result, "shared/x", begin=0, end=1)
+    with pytest.raises(cb.InvalidArgumentError, match=f"a Board holds JSON text, .* and this {kind} by web is of other things"):
+        cb.linearizable()([call])
+
+
+def test_what_an_append_of_unknown_result_may_have_added_to_stays() -> None:
+    first, append = Call("a", "write", '["x"]', begin=0, end=1), Call("b", "append", '"y"', begin=2, end=None)
+    both = Call("c", "read", None, '["x","y"]', begin=4, end=5)
+    assert removable(Board(), [first, append, both], [first]) == []
+    gone, returned = Call("b", "delete", begin=2, end=3), Call("c", "append", '"y"', UNKNOWN, begin=4, end=5)
+    assert removable(Board(), [Call("a", "write", "1", begin=0, end=1), gone, returned], [gone]) == []

@@ -124,3 +124,32 @@ class TestUnknown:
         verdict = no_invented_facts(told("w1z1"), "z", facts=lambda value: [])
         assert isinstance(verdict, cb.Unknown)
         assert verdict.why == "z holds no facts"
+
+
+class TestWrongFactsAndSources:
+    """A mistake in what is handed in is told, and never judged."""
+
+    @pytest.mark.parametrize(
+        ("facts", "why"),
+        [
+            (lambda report: report, "facts gave 'x1', and must give a list of facts"),  # else each letter would be a fact
+            (lambda report: None, "facts gave None, and must give a list"),
+            (lambda report: report["cites"], "facts raised TypeError: .* for the report 'x', which is 'x1'"),
+            (3, "facts is a function of the report's value.*, not 3"),
+        ],
+    )
+    def test_facts_are_a_list(self, facts: Any, why: str) -> None:
+        with pytest.raises(cb.InvalidArgumentError, match=why):
+            no_invented_facts(told("w1x1"), "x", facts=facts)
+
+    @pytest.mark.parametrize("sources", [3, [], [3], None])
+    def test_sources_are_prefixes(self, sources: Any) -> None:
+        with pytest.raises(cb.InvalidArgumentError, match="sources is a prefix, or a list of prefixes"):
+            no_invented_facts(told("w1x1"), "x", sources=sources)
+
+    def test_an_empty_text_says_nothing(self) -> None:
+        history = told("w1x1")
+        history[0].text = ""
+        verdict = no_invented_facts(history, "x")
+        assert isinstance(verdict, cb.Unknown)
+        assert verdict.why == "x holds no facts"

@@ -73,6 +73,18 @@ def test_a_compare_and_set_that_failed_for_another_reason_was_not_refused_by_a_v
         assert [call.kind for call in parse_calls(told)] == ["write"]
 
 
+def test_in_edn_a_compare_and_set_that_failed_did_not_happen_whatever_the_reason() -> None:
+    # Jepsen's :fail says that it did not happen, and nothing of what was there.
+    called, failed = ":process 0 :type :invoke :f :cas :value [1 2]", ":process 0 :type :fail :f :cas :value [1 2]"
+    read = ":process 0 :type :invoke :f :read :value nil", ":process 0 :type :ok :f :read :value 1"
+    assert [call.kind for call in parse_calls(edn(called, failed, *read))] == ["read"]
+
+
+def test_a_line_ends_where_the_file_ends_it_and_not_within_a_value() -> None:
+    told = log('0 :invoke :write "a\u2028b"') + "\r\n" + log('0 :ok :write "a\u2028b"')
+    assert facts(parse_calls(told)) == [(0, "write", "a\u2028b", None, None, 0, 1)]
+
+
 def test_columns_may_be_apart_by_spaces_and_other_lines_are_passed_over() -> None:
     told = "\n".join(
         [
@@ -129,6 +141,33 @@ def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
     path.write_text(log("0 :invoke :write 3", "0 :ok :write 4"), encoding="utf-8")
     with pytest.raises(HistoryFormatError, match=r"^run\.log, line 2: the write was of 3"):
         read_calls(path)
+
+
+def test_the_mark_that_editors_put_before_a_text_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "marked.edn"
+    path.write_text(edn(":process 0 :type :invoke :f :write :value 1"), encoding="utf-8-sig")
+    assert [call.kind for call in read_calls(path)] == ["write"]
+
+
+def test_a_file_that_is_not_there_is_an_error_of_the_library_too(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"none\.log' cannot be read: No such file") as caught:
+        read_calls(tmp_path / "none.log")
+    assert isinstance(caught.value, cb.CommonboardError)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"), [(parse_calls, "takes the text of a history, not an int"), (read_calls, "path of a file")]
+)
+def test_what_is_no_text_or_no_path_is_an_error(call: Any, told: str) -> None:
+    with pytest.raises(TypeError, match=told) as caught:
+        call(3)
+    assert isinstance(caught.value, cb.CommonboardError)
+
+
+def test_with_keys_in_the_values_a_key_may_be_a_vector_and_no_map() -> None:
+    assert parse_calls(edn(":process 0 :type :invoke :f :read :value [[1 2] nil]"), keyed=True)[0].key == (1, 2)
+    with pytest.raises(HistoryFormatError, match="line 1: a key is a text, a number or a keyword"):
+        parse_calls(edn(":process 0 :type :invoke :f :read :value [{1 2} nil]"), keyed=True)
 
 
 def test_a_file_that_is_no_text_is_an_error(tmp_path: Path) -> None:

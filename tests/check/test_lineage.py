@@ -7,6 +7,7 @@ from tests.check.notation import told
 
 import commonboard as cb
 from commonboard.check.lineage import lineage, who_read
+from commonboard.history import History, Operation
 
 
 class TestLineage:
@@ -100,8 +101,16 @@ class TestLineage:
 
     def test_of_a_read_is_an_error(self) -> None:
         history = told("w1x1 r2x1")
-        with pytest.raises(cb.InvalidArgumentError, match="docs reads x at version 1 is no write of this history"):
+        with pytest.raises(cb.InvalidArgumentError, match="no write of this history: t=1 s  docs reads x at version 1"):
             lineage(history, history[1])
+
+    def test_of_a_write_of_another_history_is_an_error(self) -> None:
+        with pytest.raises(cb.InvalidArgumentError, match="no write of this history: t=0 s  docs writes x"):
+            lineage(told("w1x1"), told("w2x1")[0])
+
+    def test_of_a_version_that_is_no_number_says_what_it_was(self) -> None:
+        with pytest.raises(cb.InvalidArgumentError, match="version '1' of 'x' was never made"):
+            lineage(told("w1x1"), "x", "1")  # type: ignore[arg-type]
 
     def test_of_a_number_that_several_replicas_gave_is_an_error(self) -> None:
         async def sets(me: cb.AgentMemory) -> None:
@@ -153,3 +162,41 @@ class TestWhoRead:
     def test_has_a_table(self) -> None:
         frame = who_read(told("w1a1 r2a1 w2b1 d1a2"), "a").to_frame()
         assert frame.loc[0, ["agent", "wrote_key"]].tolist() == ["docs", "b"]
+
+
+class TestInANotebook:
+    def test_what_was_withdrawn_stands_above_the_table(self) -> None:
+        rows = who_read(told("w1x1 r2x1 w2y1 w1x2"), "x")
+        assert rows._repr_html_().startswith(f"<p><b>{rows.sentence}</b></p><table")
+        assert rows.sentence == "version 1 of x, by web at 0 s, was replaced by web at 3 s; these had read it:"
+
+    def test_that_nobody_had_read_it_is_all_that_is_said(self) -> None:
+        rows = who_read(told("w1x1 w1x2"), "x")
+        assert rows._repr_html_() == f"<p><b>{rows}</b></p>"
+        assert str(rows).endswith("nobody had read it.")
+
+
+class TestWhatAReaderKnew:
+    def test_is_forgotten_when_it_crashes(self) -> None:
+        history = told("w1x1 r2x1 w2y1 w2z1 w1x2")
+        crash = Operation(3, "docs", "fault", "", note="crashed and began again", fault="agent crash", begin=5, end=5)
+        rows = who_read(History([*history[:3], crash, *history[3:]]), "x")
+        assert [(row.agent, row.wrote_key, row.knew) for row in rows] == [("docs", "y", False)]
+
+    def test_is_not_that_a_value_was_withdrawn_where_it_had_read_another_replica_before(self) -> None:
+        one, two = "replica-1", "replica-2"
+        operations = [
+            Operation(0, "synth", "write", "x", '"b"', replaced=0, made=1, replica=two, dot="replica-2:1"),
+            Operation(1, "docs", "read", "x", '"b"', saw=1, replica=two),
+            Operation(2, "web", "write", "x", '"a"', replaced=0, made=1, replica=one, dot="replica-1:1"),
+            Operation(3, "docs", "read", "x", '"a"', saw=1, replica=one),
+            Operation(4, "docs", "write", "report", '"a"', replaced=0, made=1, replica=one, dot="replica-1:2"),
+            Operation(5, one, "merge", "x", '"b"', made=2, replica=one, source=two, dot="replica-2:1", note="kept theirs"),
+            Operation(6, "docs", "read", "x", '"b"', saw=2, replica=one),
+            Operation(7, "docs", "write", "report", '"b"', replaced=1, made=2, replica=one, dot="replica-1:3"),
+        ]
+        operations[5].dropped, operations[5].live = ("replica-1:1",), ("replica-2:1",)
+        for op in operations:
+            op.begin, op.end = 2 * op.index, 2 * op.index + 1
+        rows = who_read(History(operations, replicas=[one, two]), operations[2])
+        assert [(row.agent, row.wrote_version, row.knew) for row in rows] == [("docs", 1, False), ("docs", 2, True)]

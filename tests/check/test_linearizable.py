@@ -20,7 +20,7 @@ from commonboard.check.linearizable import Linearizable, NotLinearizable, linear
 from commonboard.check.model import ILLEGAL, Call, Model
 from commonboard.check.verdict import CheckFailed, Holds, Unknown
 from commonboard.check.wgl import decide
-from commonboard.errors import InvalidArgumentError
+from commonboard.errors import InvalidArgumentError, SubjectError
 from commonboard.history import History
 
 HISTORIES = SHARED / "histories"
@@ -196,16 +196,26 @@ class TestMisuse:
             linearizable()(subject)
 
     def test_of_a_list_with_something_else_in_it_is_an_error(self) -> None:
-        with pytest.raises(TypeError, match="some of this list are none"):
+        with pytest.raises(TypeError, match="some of this list are none: a str is in it"):
             linearizable()([write(0, 1), "read"])
 
     def test_of_a_run_in_the_place_of_the_model_says_how_to_call_it(self) -> None:
-        with pytest.raises(TypeError, match=r"takes a model.*not a History; .*linearizable\(\)\(run\)"):
+        with pytest.raises(TypeError, match=r"takes a model.*this is a History; .*linearizable\(\)\(run\)"):
             linearizable(History([]))  # type: ignore[arg-type]
 
     def test_of_a_class_in_the_place_of_the_model_says_what_to_add(self) -> None:
-        with pytest.raises(TypeError, match=r"not the class Counter: add \(\)"):
+        with pytest.raises(TypeError, match=r"Counter is its class: write Counter\(\)"):
             linearizable(models.Counter)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize(("method", "told"), [("initial", r"initial\(key\)"), ("step", r"step\(state, call\)")])
+    def test_of_a_model_whose_method_takes_something_else_is_an_error(self, method: str, told: str) -> None:
+        wrong = type("Wrong", (models.Register,), {method: lambda self: 0})
+        with pytest.raises(SubjectError, match=f"called as {told}, which Wrong does not allow: too many positional"):
+            linearizable(wrong())
+
+    def test_of_a_key_without_a_hash_is_an_error_that_says_what_to_do(self) -> None:
+        with pytest.raises(InvalidArgumentError, match=r"the key \['x'\], which is not hashable; return .*frozen"):
+            linearizable(models.Register())([Call("web", "read", key=["x"], begin=0, end=1)])  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("budget", [0, -1, 1.5, True, None])
     def test_of_the_budget_is_an_error(self, budget: Any) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from commonboard.check import models
 from commonboard.check.model import ILLEGAL, LOST, UNKNOWN, Call, Model, frozen, shown
 from commonboard.check.wgl import decide
-from commonboard.errors import InvalidArgumentError
+from commonboard.errors import InvalidArgumentError, SubjectError
 from commonboard.history import History
 
 PLENTY = 10**6
@@ -111,6 +111,12 @@ def test_a_result_that_nobody_knows_fits_whatever_was_there() -> None:
     assert decide(models.Counter(), [*told, Call("d", "read", None, 2, begin=6, end=7)], PLENTY).answer is False
 
 
+def test_a_read_of_a_log_of_which_nobody_knows_what_it_gave_fits_wherever_it_stands() -> None:
+    told = [Call("a", "append", "x", begin=0, end=1), Call("b", "read", None, UNKNOWN, begin=2, end=3)]
+    assert decide(models.AppendLog(), [*told, Call("c", "read", None, ["x"], begin=4, end=5)], PLENTY).answer is True
+    assert decide(models.AppendLog(), [*told, Call("c", "read", None, [], begin=4, end=5)], PLENTY).answer is False
+
+
 def test_a_compare_and_set_that_returned_and_told_nothing_was_done_only_if_it_met_its_value() -> None:
     swap = Call("a", "compare-and-set", (1, 2), UNKNOWN, begin=0, end=1)
     for initial, after in [(1, 2), (0, 0)]:
@@ -127,6 +133,14 @@ KNOWN = [
     (models.Counter(), Call("web", "add", "1", begin=0, end=1), "adds a number, not '1'"),
     (models.Set(), Call("web", "read", None, "ab", begin=0, end=1), "gives its elements, not 'ab'"),
     (models.AppendLog(), Call("web", "read", None, {1}, begin=0, end=1), "gives a list of its items, not {1}"),
+    (models.Counter(), Call("web", "read", begin=0, end=1), "a read of a Counter gives a number, not None"),
+    # Whoever leaves the result out must not be taken for one that was refused, or that found nothing.
+    (
+        models.CompareAndSetRegister(),
+        Call("web", "compare-and-set", (0, 1), begin=0, end=1),
+        "gives True, False or UNKNOWN, not None",
+    ),
+    (models.Set(), Call("web", "contains", 1, begin=0, end=1), "a contains gives True, False or UNKNOWN, not None"),
 ]
 
 
@@ -146,6 +160,17 @@ def test_a_call_ends_no_sooner_than_it_begins() -> None:
     with pytest.raises(InvalidArgumentError, match="the write by web ends at 3, before it begins at 4"):
         Call("web", "write", 1, begin=4, end=3)
     assert Call("web", "write", 1, begin=4, end=4).end == 4
+
+
+@pytest.mark.parametrize(("begin", "end"), [("9", "10"), (0.5, 1), (None, 1), (0, "1"), (0, float("nan"))])
+def test_a_call_begins_and_ends_at_whole_numbers(begin: Any, end: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="must be a whole number"):
+        Call("web", "read", begin=begin, end=end)
+
+
+def test_a_counter_begins_at_a_number() -> None:
+    with pytest.raises(InvalidArgumentError, match="a Counter begins at a number, not 'x'"):
+        models.Counter("x")  # type: ignore[arg-type]
 
 
 def test_a_call_without_an_end_has_a_result_that_nobody_knows() -> None:
@@ -228,8 +253,17 @@ def test_frozen_values_are_equal_exactly_where_the_values_are(one: Any, other: A
     assert hash(frozen(one)) == hash(frozen(one))
 
 
-def test_a_list_of_pairs_is_no_dict() -> None:
+def test_a_list_or_a_set_of_pairs_is_no_dict() -> None:
     assert frozen({"a": 1}) != frozen([["a", 1]])
+    assert frozen({"a": 1}) != frozen({("a", 1)})
+    assert frozen({("a", 1)}) != frozen({"a": 1})
+    assert frozen(frozen({"a": 1})) == frozen({"a": 1})
+
+
+def test_a_state_that_was_a_dict_is_told_as_one() -> None:
+    stale = Call("web", "read", None, {"a": 1, "b": [2]}, begin=0, end=1)
+    told = models.Register().why_not(frozen({"b": [2], "a": {}}), stale)
+    assert told == "web reads {'a': 1, 'b': [2]}, but the register is {'a': {}, 'b': [2]}"
 
 
 def test_long_values_are_cut_in_the_middle() -> None:
@@ -239,7 +273,7 @@ def test_long_values_are_cut_in_the_middle() -> None:
 
 
 def test_a_model_without_initial_or_step_says_what_it_lacks() -> None:
-    with pytest.raises(NotImplementedError, match="Model needs a method initial"):
+    with pytest.raises(SubjectError, match="Model needs a method initial"):
         Model().initial(None)
-    with pytest.raises(NotImplementedError, match="Model needs a method step"):
+    with pytest.raises(SubjectError, match="Model needs a method step"):
         Model().step(0, Call("a", "b", begin=0, end=1))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings, strategies as st
 from tests.check.notation import told
 
 import commonboard as cb
 from commonboard.check.sessions import session_guarantees
+from commonboard.history import History, Operation
 
 SMALLEST = [
     ("read your writes", "w1x1 r1x0", "w1x1 r1x1"),
@@ -38,6 +40,69 @@ class TestAGuarantee:
         assert verdict.holds is (True if "r" in near_miss else None)
 
 
+def by_definition(history: History) -> list[set[str]]:
+    """For each operation on one store, what it breaks: all pairs are looked at, and all that anybody had read."""
+    writes = [op for op in history if op.is_write and op.agent != "given"]
+    made = {(op.key, op.made): op for op in writes}
+    knows: dict[str, set[int]] = {}
+    rests_on: dict[int, set[int]] = {}
+    found: list[set[str]] = []
+    for op in history:
+        broken: set[str] = set()
+        found.append(broken)
+        known = knows.setdefault(op.agent, set())
+        if op.is_write:
+            rests_on[op.index] = known | {op.index}
+            known.add(op.index)
+            continue
+
+        def is_missing(write: Operation, read: Operation = op) -> bool:
+            return write.key == read.key and (write.made or 0) > (read.saw or 0)
+
+        mine = [other for other in history[: op.index] if other.agent == op.agent]
+        if any(other.is_write and is_missing(other) for other in mine):
+            broken.add("read your writes")
+        if any(other.kind == "read" and other.key == op.key and (other.saw or 0) > (op.saw or 0) for other in mine):
+            broken.add("monotonic reads")
+        for write in [made[other.key, other.saw] for other in mine if other.kind == "read" and (other.key, other.saw) in made]:
+            theirs = [other for other in history[: write.index] if other.agent == write.agent]
+            if any(other.is_write and is_missing(other) for other in theirs):
+                broken.add("monotonic writes")
+            read = [made.get((other.key, other.saw)) for other in theirs if other.kind == "read"]
+            if any(other is not None and is_missing(other) for other in read):
+                broken.add("writes follow reads")
+        if any(is_missing(history[place]) for place in known):
+            broken.add("causal")
+        if (op.key, op.saw) in made:
+            known |= rests_on[made[op.key, op.saw].index]
+    return found
+
+
+@st.composite
+def one_copy_and_caches(draw: st.DrawFn) -> str:
+    """Writes in the order of their versions, and reads of any version that was there; in words."""
+    newest, words = {"x": 0, "y": 0}, []
+    for key in draw(st.sampled_from(["", "x", "xy"])):
+        newest[key] = 1
+        words.append(f"w0{key}1")
+    for letter, agent, key, back in draw(
+        st.lists(st.tuples(st.sampled_from("wdrrr"), st.integers(1, 4), st.sampled_from("xy"), st.integers(0, 3)), max_size=12)
+    ):
+        newest[key] += letter != "r"
+        words.append(f"{letter}{agent}{key}{max(newest[key] - back, 0) if letter == 'r' else newest[key]}")
+    return " ".join(words)
+
+
+@settings(max_examples=300)
+@given(one_copy_and_caches())
+def test_each_read_that_breaks_a_guarantee_is_found_and_named_after_one_that_it_breaks(words: str) -> None:
+    history = told(words)
+    found: dict[int, str] = {one.operations[-1].index: one.kind for one in session_guarantees(history).findings}
+    broken = {place: names for place, names in enumerate(by_definition(history)) if names}
+    assert found.keys() == broken.keys()
+    assert all(name in broken[place] for place, name in found.items())
+
+
 class TestTheSentence:
     def test_names_both_operations(self) -> None:
         (found,) = session_guarantees(told("w1x1 r1x0")).findings
@@ -64,6 +129,17 @@ class TestAScan:
     def test_takes_a_delete_for_a_version(self) -> None:
         assert kinds(told("w0x1 d1x2 r1x1")) == ["read your writes"]
         assert kinds(told("w0x1 d1x2 r1x2")) == []
+
+    def test_remembers_what_was_read_before_the_last_read(self) -> None:
+        found = session_guarantees(told("w2x1 w2x2 w2x3 r1x3 r1x1 r1x2")).findings
+        assert [(one.kind, [op.index for op in one.operations]) for one in found] == [
+            ("monotonic reads", [3, 4]),
+            ("monotonic reads", [3, 5]),
+        ]
+        assert found[1].sentence == "web read version 3 of x, and then read version 2 of x: what it had read was missing."
+
+    def test_remembers_what_was_read_of_what_was_given(self) -> None:
+        assert kinds(told("w0x1 r1x1 r1x0 r1x0")) == ["monotonic reads", "monotonic reads"]
 
     def test_takes_what_was_given_for_known_to_nobody(self) -> None:
         assert kinds(told("w0x1 w0y1 r1y1 r1x0")) == []
@@ -96,6 +172,11 @@ class TestUnknown:
         history = told("w1x1 r2x1")
         history[1].saw = None
         assert "nobody knows which version of x docs read" in self.why(history)
+
+    def test_where_a_read_is_of_what_was_rolled_back(self) -> None:
+        told_of = "web saw version 2 of x, which was rolled back, so it has no place in the order"
+        assert self.why(told("w1x1 a2x2 r1x2")) == f"{told_of}; nothing was read, so nothing could be missed"
+        assert self.why(told("w1x1 a2x2 r1x2 r1x1")) == told_of
 
     def test_where_a_read_is_garbage(self) -> None:
         assert self.why(told("w1x1 r2x1 r2x9=ghost")) == "docs read version 9 of x, which nobody made"

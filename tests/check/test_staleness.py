@@ -27,6 +27,13 @@ class TestOneStore:
         assert behind(overlapping(history, [(0, 1), (2, 3), (4, 9), (5, 10)])) == [(1, 2.0)]
         assert behind(overlapping(history, [(0, 1), (2, 8), (4, 9), (5, 10)])) == [(0, 0.0)]
 
+    def test_seconds_count_from_the_first_answer_where_a_commit_was_answered_late(self) -> None:
+        history = told("w1x1 w2x2 r3x0")
+        assert behind(overlapping(history, [(0, 9), (1, 3), (5, 6)])) == [(2, 2.0)]
+
+    def test_of_a_read_of_what_was_rolled_back_nobody_can_tell(self) -> None:
+        assert behind(told("w1x1 a2x2 r1x2 r1x1")) == [(None, None), (0, 0.0)]
+
     def test_a_read_that_finds_nothing_is_behind_a_creation(self) -> None:
         assert behind(told("w1x1 r2x0")) == [(1, 1.0)]
 
@@ -121,7 +128,8 @@ class TestTheTable:
     def test_of_no_reads_says_so(self) -> None:
         rows = staleness(told("w1x1"))
         assert rows.worst is None
-        assert rows.sentence == "0 of 0 reads had missed something"
+        assert str(rows) == "Staleness: there is no read, so none could be behind"
+        assert rows._repr_html_() == f"<p><b>{rows}</b></p>"
 
     def test_is_not_for_what_is_no_history(self) -> None:
         with pytest.raises(TypeError, match="staleness takes a Run"):

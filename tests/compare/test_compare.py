@@ -191,6 +191,8 @@ class TestRunsAgain:
         assert cb.no_lost_updates(made).holds is False
         with pytest.raises(NoRowError, match="nothing was lost in any of the 50 runs under 'Optimistic'"):
             table.first_loss("Optimistic")
+        with pytest.raises(NoRowError, match="nothing was lost in the one run under 'Optimistic'"):
+            compare(scenarios.research_crew, seeds=1).first_loss("Optimistic")
 
     def test_the_first_loss_of_several_rows_is_the_first_of_all(self) -> None:
         table = compare(scenarios.counter, [cb.LastWriterWins()], agents=[1, 3], seeds=20, think=1)

@@ -480,3 +480,10 @@ def _listing(agents: Any, intents: Any, by: Any = str) -> cb.Scenario:
         return intent in state.get("shared/list", [])
 
     return cb.Scenario("listing", "", agents, {"shared/list": ["old"]}, tuple(intents), kept, by=by)
+
+
+def test_what_is_no_run_is_an_error() -> None:
+    told = r"fates takes the run of a scenario, as cb\.simulate or cb\.run_live gives it, not an int"
+    with pytest.raises(TypeError, match=told) as caught:
+        fates(3)  # type: ignore[arg-type]
+    assert isinstance(caught.value, cb.CommonboardError)

@@ -146,6 +146,10 @@ class SimulationError(CommonboardError, RuntimeError):
     """An agent did something that a simulation cannot repeat: a thread, a socket, a subprocess, another event loop."""
 
 
+class SubjectError(CommonboardError, TypeError):
+    """What a check was given is nothing that it judges, or its model is none. Nothing was judged."""
+
+
 class HistoryFormatError(CommonboardError, ValueError):
     """A recorded history is not one: the message names the line. Nothing was judged."""
 

@@ -29,6 +29,12 @@ Not found here, because a history does not show it: livelock and starvation (a r
 lost" (they are about what replicas hold, not about what anybody saw). Broken session guarantees have a check of their own,
 `session_guarantees`. A lost update that was blind is a superseded write, which `no_lost_updates` notes.
 
+What rests on a list is judged on one store. It is left open, and the verdict is `Unknown` unless something else is wrong, between
+replicas, where nobody follows which keys a replica did not show; and for a page of a list (`limit=`, `after=`) outside a
+transaction. A history holds the keys that a page showed, and neither its limit nor its cursor, so it does not tell whether a page
+ended because it was full, or because there was no more; a page with all the keys that there were is taken for the whole list. In
+a transaction a page rests on the whole list.
+
 The names and levels are from Berenson et al. (1995), Adya (1999), Fekete et al. (2004: the read-only anomaly) and Cerone et al.
 (2015: long fork); the manner of telling is that of Elle (Kingsbury and Alvaro, 2020). Repeatable read (PL-2.99), which forbids
 write skew and permits phantoms, lies beside these levels and not between two of them, so it is left out.
@@ -44,7 +50,7 @@ from commonboard.check.dependencies import Dependencies, dependencies
 from commonboard.check.observed import Observed, observed
 from commonboard.check.proof import Teller
 from commonboard.check.retries import done_again
-from commonboard.check.subject import judged
+from commonboard.check.subject import judged, uncollected
 from commonboard.check.transactions import Unit
 from commonboard.check.verdict import Finding, Holds, Unknown, Verdict, Violation
 from commonboard.errors import InvalidArgumentError
@@ -83,9 +89,10 @@ def anomalies(subject: Any, unit: Unit = "transaction", realtime: bool = False) 
     if unit not in ("transaction", "agent"):
         raise InvalidArgumentError(f"unit is 'transaction' or 'agent', not {unit!r}")
     history, scope, token, doubts, has_reads = judged(subject, NAME)
-    seen = observed(history)
-    found = dependencies(seen, unit, realtime)
-    judge = Judge(found, Teller(found, unit), realtime)
+    with uncollected():
+        seen = observed(history)
+        found = dependencies(seen, unit)
+        judge = Judge(found, Teller(found, unit), realtime)
     findings, notes = judge.findings, list(done_again(seen))
     doubts = (*doubts, *seen.doubts.values(), *_too_little(seen, has_reads))
     notes += judge.levels(bool(doubts))
@@ -112,7 +119,7 @@ class Judge:
         self._broken = {READ_COMMITTED: None} if len(self.findings) > len(found.lost) else {}
         self._broken |= {SNAPSHOT: None} if found.lost else {}
         told = {(found.of[lost.write], found.of[later]) for lost in found.lost for later in found.overwritten(lost.look)}
-        cycles = Cycles(found.graph, told)
+        cycles = Cycles(found.graph, found.order(realtime), told)
         for level, some in cycles.found.items():
             self._broken[level] = None
             self.findings += map(teller.cycle, some)

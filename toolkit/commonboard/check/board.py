@@ -8,6 +8,7 @@ from typing import Any
 
 from commonboard.check.model import ILLEGAL, UNKNOWN, Call, State
 from commonboard.check.models import CompareAndSetRegister
+from commonboard.errors import InvalidArgumentError
 from commonboard.history import History, Operation
 from commonboard.values import ENCODING, canonical_json, decode
 
@@ -38,6 +39,17 @@ class Board(CompareAndSetRegister):
     def __init__(self) -> None:
         super().__init__(None)
 
+    def check(self, call: Call) -> None:
+        super().check(call)
+        if call.operation is not None:
+            return  # it comes from a history, which holds nothing else
+        values = [*call.argument] if call.kind == "compare-and-set" else [call.argument, call.result]
+        if not all(_is_json(value) for value in values):
+            raise InvalidArgumentError(
+                f"a Board holds JSON text, such as '\"done\"' or '[1]', and this {call.kind} by {call.who} is of other things; "
+                "for calls with plain values give linearizable a model, such as models.KeyValue()"
+            )
+
     def step(self, state: State, call: Call) -> State:
         if call.kind == "delete":
             return None
@@ -52,7 +64,7 @@ class Board(CompareAndSetRegister):
     def rests_on(self, observer: Call, writer: Call) -> bool:
         saw = _saw(observer)
         if saw is UNKNOWN:
-            return False
+            return observer.kind == "append"  # whoever sees the list that it left sees what it added to
         if writer.kind == "append" and not isinstance(writer.result, str):
             return True
         return saw == _wrote(writer) or (observer.kind == "append" and writer.kind == "delete" and saw == "[]")
@@ -99,6 +111,15 @@ def _wrote(call: Call) -> Any:
     if call.kind == "compare-and-set":
         return call.argument[1]
     return {"write": call.argument, "append": call.result}.get(call.kind)
+
+
+def _is_json(value: Any) -> bool:
+    if value is None or value is UNKNOWN:
+        return True
+    try:
+        return isinstance(value, str) and canonical_json(json.loads(value)) == value
+    except ValueError:
+        return False
 
 
 def _text(op: Operation) -> str | None:

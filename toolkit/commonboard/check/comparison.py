@@ -155,7 +155,9 @@ class Comparison(Viewable, list[Row]):
         for row in found:
             if row.losses:
                 return self._again(row, row.losses[0])
-        raise NoRowError(f"nothing was lost in any of the {sum(row.runs for row in found):,} runs under {found[0].policy!r}")
+        runs = sum(row.runs for row in found)
+        where = "the one run" if runs == 1 else f"any of the {runs:,} runs"
+        raise NoRowError(f"nothing was lost in {where} under {found[0].policy!r}")
 
     def chart(self) -> Any:
         """Three charts in one picture: loss, price and delay, against the swept knob, or policy by policy if none was swept.

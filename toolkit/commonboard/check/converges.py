@@ -17,7 +17,10 @@ from itertools import combinations
 from typing import Any
 
 from commonboard.check import lost_updates
+from commonboard.check.model import kind_of
+from commonboard.check.subject import untouched
 from commonboard.check.verdict import Finding, Holds, Unknown, Verdict, Violation
+from commonboard.errors import SubjectError
 from commonboard.history import GIVEN, WRITES, History, Operation
 from commonboard.sim import Run
 from commonboard.sim.replicas import state_of
@@ -38,7 +41,7 @@ def converges(subject: Run) -> Verdict:
         the run did not come to its end, or a fault touched nothing.
 
     Raises:
-        TypeError: the subject is no run.
+        SubjectError: the subject is no run.
     """
     run = _run(subject, "converges")
     history, token = run.history, run.token
@@ -65,7 +68,7 @@ def no_acknowledged_loss(subject: Run) -> Verdict:
         come to its end, the store keeps no versions, replicas disagree, or a fault touched nothing.
 
     Raises:
-        TypeError: the subject is no run.
+        SubjectError: the subject is no run.
     """
     run = _run(subject, "no_acknowledged_loss")
     findings = [_lost(run, op) for op in run.unaccounted] if _is_quiet(run) else []
@@ -78,8 +81,8 @@ no_acknowledged_loss.asks_what_is_owed = True  # type: ignore[attr-defined]
 
 def _run(subject: Any, check: str) -> Run:
     if not isinstance(subject, Run):
-        kind = type(subject).__name__
-        raise TypeError(f"{check} takes a Run, since it looks at what is held when all is quiet, not a {kind}")
+        told = f"{check} takes a Run, since it looks at what is held when all is quiet, not {kind_of(subject)}"
+        raise SubjectError(f"{told}; cb.simulate gives a Run")
     return subject
 
 
@@ -93,7 +96,7 @@ def _verdict(name: str, run: Run, findings: list[Finding], doubts: list[str]) ->
         return Violation(name, "this run", findings, history=run.history, token=run.token)
     if not run.ok:
         doubts = [f"the run did not finish ({run.outcome}: {'; '.join(map(str, run.troubles))})", *doubts]
-    doubts += lost_updates.untouched(run)
+    doubts += untouched(run)
     if doubts:
         return Unknown(name, "this run", why="; ".join(doubts), history=run.history, token=run.token)
     return Holds(name, "this run", history=run.history, token=run.token)

@@ -7,6 +7,7 @@ of steps is spent. Each anti-dependency is told once, by the first level that it
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from commonboard.check.graph import (
@@ -44,7 +45,8 @@ class Cycles:
     """The cycles of a graph, by the first level that they break.
 
     Args:
-        graph: the graph.
+        graph: the graph of what was seen and replaced.
+        order: what must come before what because of the time at which it was done; it is added to the graph.
         told: anti-dependencies that are told already.
 
     Attributes:
@@ -53,22 +55,25 @@ class Cycles:
         is_spent: whether the search was cut short.
     """
 
-    def __init__(self, graph: Graph, told: Pairs) -> None:
+    def __init__(self, graph: Graph, order: Iterable[tuple[int, int, int]], told: Pairs) -> None:
         self.found: dict[str, list[Cycle]] = {}
         self.steps = 0
         self.is_spent = False
-        for nodes in graph.parts():
-            part, names = graph.within(nodes)
-            inner = part.parts(DATA)
-            is_circular = False
-            for some in inner:
-                data = _Part(*part.within(some), names, told)
-                is_circular |= data.by_data()
-                self._add(data)
-            if not is_circular:  # else every order of sessions would be told as one more circle
-                order = _Part(part, list(part.nodes), names, told)
-                order.by_order({(step.source, step.target) for steps in part.starts(inner, ANTI) for step in steps})
-                self._add(order)
+        inner, circular = graph.parts(), bytearray(len(graph.nodes))
+        for nodes in inner:
+            data = _Part(*graph.within(nodes), told)
+            if data.by_data():
+                for node in nodes:
+                    circular[node] = True
+            self._add(data)
+        hidden = told | {(step.source, step.target) for steps in graph.starts(inner, ANTI) for step in steps}
+        for source, target, kind in order:
+            graph.add(source, target, kind)
+        for nodes in graph.parts(hidden=hidden):
+            if not any(circular[node] for node in nodes):  # else every order of sessions would be told as one more circle
+                both = _Part(*graph.within(nodes), hidden)
+                both.by_order()
+                self._add(both)
 
     def _add(self, part: _Part) -> None:
         for level, cycles in part.found.items():
@@ -82,16 +87,15 @@ class _Part:
 
     Args:
         graph: the part.
-        nodes: its nodes' numbers in a greater part.
-        names: and from there, in the whole graph.
+        names: its nodes' numbers in the whole graph.
         told: the anti-dependencies that are told already, in the whole graph.
     """
 
-    def __init__(self, graph: Graph, nodes: list[int], names: list[int], told: Pairs) -> None:
+    def __init__(self, graph: Graph, names: list[int], told: Pairs) -> None:
         self.graph = graph
         self.search = Search(graph, _BUDGET * graph.size + 10_000)
         self.found: dict[str, list[Cycle]] = {}
-        self._names = [names[node] for node in nodes]
+        self._names = names
         named = ((step, self._names[step.source], self._names[step.target]) for step in graph.edges(ANTI))
         self._told = {(step.source, step.target) for step, one, other in named if (one, other) in told}
         self._known: set[frozenset[int]] = set()
@@ -100,17 +104,16 @@ class _Part:
         """Judge what one saw or replaced of another's; says whether some transactions stand in a circle without any look back."""
         graph = self.graph
         self._without_anti(READ_UNCOMMITTED, WW, WW)
-        self._without_anti(READ_COMMITTED, DEPENDENCIES, WR)
+        self._without_anti(READ_COMMITTED, DEPENDENCIES | FREE, WR)
         is_circular = bool(self.found)
         self._with_anti(SNAPSHOT, DATA, graph.starts_apart(DATA))
         self._with_anti(SERIALIZABLE, DATA, [list(graph.edges(ANTI))])
         return is_circular
 
-    def by_order(self, hidden: Pairs) -> None:
-        """Judge what goes against an order in time, leaving out the anti-dependencies that are told by what was seen."""
+    def by_order(self) -> None:
+        """Judge what goes against an order in time, leaving out the anti-dependencies that are told already."""
         for level, order in ((STRONG_SESSION, SESSION), (STRICT, REALTIME)):
-            self._told |= hidden
-            self._without_anti(level, DEPENDENCIES | order, order)
+            self._without_anti(level, DEPENDENCIES | FREE | order, order)
             parts = self.graph.parts(DATA | order, self._told)
             self._with_anti(level, DATA | order, self.graph.starts(parts, ANTI), hide_told=True)
 

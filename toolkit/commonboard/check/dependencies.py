@@ -41,7 +41,7 @@ class Dependencies:
 
     Attributes:
         transactions: the transactions.
-        graph: the edges.
+        graph: the edges that come of what was seen and replaced.
         lost: lost updates.
         aborted_reads: reads of what was rolled back, or undone by a crash, with that write.
         intermediate: reads of what its own transaction wrote over, with that write.
@@ -90,19 +90,36 @@ class Dependencies:
             yield from found
         elif kind == WR:
             yield from ((place, w) for place in looks for w in seen[place] or () if of[w] == source)
-            listed = {listing.place: listing for listing in self.observed.listings}
-            for place in looks:
-                yield from ((place, w) for w in (listed[place].rests_on if place in listed else ()) if of[w] == source)
+            for place, writes in self._listed(looks, before=True):
+                yield from ((place, w) for w in writes if of[w] == source)
         elif kind == RW:
             for place in looks:
                 yield from ((place, s) for s in self.overwritten(place) if of[s] == target)
         elif kind == PRW:
-            for listing in self.observed.listings:
-                if of[listing.place] == source:
-                    later = self.observed.changes[listing.prefix][listing.number :]
-                    yield from ((listing.place, w) for w in later if of[w] == target)
+            for place, writes in self._listed(looks, before=False):
+                yield from ((place, w) for w in writes if of[w] == target)
         else:
             yield self.members[source][-1], self.members[target][0]
+
+    def _listed(self, looks: Iterable[int], before: bool) -> Iterator[tuple[int, Iterable[int]]]:
+        """The lists among some looks, with what came and went under the prefix before each (the last first), or after it."""
+        for place in looks:
+            if (listing := self.observed.listings.get(place)) is not None:
+                changes = self.observed.changes[listing.prefix]
+                places = range(listing.number - 1, -1, -1) if before else range(listing.number, len(changes))
+                yield place, map(changes.__getitem__, places)
+
+    def order(self, realtime: bool) -> Iterator[tuple[int, int, int]]:
+        """The edges that come of the time at which something was done: source, target, kind.
+
+        Args:
+            realtime: whether a transaction that ended before another began must come before it, whoever did it.
+        """
+        for numbers in self.transactions.by_agent():
+            yield from ((earlier, later, SESSION) for earlier, later in self.transactions.precedence(numbers))
+        if realtime:
+            everything = range(len(self.members))
+            yield from ((earlier, later, REALTIME) for earlier, later in self.transactions.precedence(everything))
 
     def overwritten(self, place: int) -> Iterator[int]:
         """The writes that took the place of what a look found."""
@@ -124,13 +141,12 @@ class Dependencies:
         return all(mine == write or write in after[mine] or mine in after[write] for mine in own)
 
 
-def dependencies(observed: Observed, unit: Unit = "transaction", realtime: bool = False) -> Dependencies:
+def dependencies(observed: Observed, unit: Unit = "transaction") -> Dependencies:
     """The dependency graph between the transactions of a history.
 
     Args:
         observed: what each operation saw, replaced and made.
         unit: what is taken as one transaction: `transaction`, or all the work of an `agent`.
-        realtime: whether a transaction that ended before another began must come before it.
     """
     groups = transactions(observed, unit)
     found = Dependencies(groups, Graph(len(groups.members)))
@@ -139,12 +155,6 @@ def dependencies(observed: Observed, unit: Unit = "transaction", realtime: bool 
         if not groups.aborted[number]:
             builder.add(number, places)
     _listed(found)
-    for numbers in groups.by_agent():
-        for earlier, later in groups.precedence(numbers):
-            found.graph.add(earlier, later, SESSION)
-    if realtime:
-        for earlier, later in groups.precedence(range(len(groups.members))):
-            found.graph.add(earlier, later, REALTIME)
     return found
 
 
@@ -238,29 +248,38 @@ class _Builder:
 
 
 def _listed(found: Dependencies) -> None:
-    """Edges of lists: on what was created and deleted before; and before all that is created or deleted later."""
-    of, graph = found.of, found.graph
-    rows: dict[str, list[int]] = {}
-    for listing in found.observed.listings:
-        number = of[listing.place]
-        if found.transactions.aborted[number]:
-            continue
-        for write in listing.rests_on:
-            if of[write] != number:
-                graph.add(of[write], number, WR)
-        if listing.prefix not in rows:
-            rows[listing.prefix] = _row(found, found.observed.changes[listing.prefix])
-        if listing.number < len(rows[listing.prefix]):
-            graph.add(number, rows[listing.prefix][listing.number], PRW)
+    """Edges of lists: after all that was created and deleted before, and before all that is created or deleted later."""
+    graph = found.graph
+    rows: dict[str, tuple[list[int], list[int]]] = {}
+    for place, (prefix, done) in found.observed.listings.items():
+        number = found.of[place]
+        if not found.transactions.aborted[number]:
+            if prefix not in rows:
+                changed = [found.of[write] for write in found.observed.changes[prefix]]
+                rows[prefix] = _row(graph, changed, before=True), _row(graph, changed, before=False)
+            before, after = rows[prefix]
+            if done:
+                graph.add(before[done - 1], number, FREE)
+            if done < len(after):
+                graph.add(number, after[done], PRW)
 
 
-def _row(found: Dependencies, writes: Iterable[int]) -> list[int]:
-    """A helper node for each write, which leads to its transaction and to the next helper."""
+def _row(graph: Graph, numbers: Iterable[int], before: bool) -> list[int]:
+    """A helper node for each of some transactions, which leads to the next helper.
+
+    Args:
+        graph: where.
+        numbers: the transactions.
+        before: whether each transaction leads to its helper, as what was seen by what follows; else the helper leads to it.
+    """
     row: list[int] = []
-    for write in writes:
-        node = found.graph.node()
-        found.graph.add(node, found.of[write], FREE)
+    for number in numbers:
+        node = graph.node()
+        if before:
+            graph.add(number, node, WR)
+        else:
+            graph.add(node, number, FREE)
         if row:
-            found.graph.add(row[-1], node, FREE)
+            graph.add(row[-1], node, FREE)
         row.append(node)
     return row

@@ -23,7 +23,8 @@ _TOKEN = re.compile(
     |(?P<atom>[^\s,;"\[\](){}\#]+)""",
     re.VERBOSE | re.DOTALL,
 )
-_NUMBER = re.compile(r"[+-]?(?:(?P<whole>\d+)N?|(?:\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)M?)")
+_WHOLE = r"(?:0|[1-9][0-9]{0,3999})"
+_NUMBER = re.compile(rf"[+-]?(?:(?P<whole>{_WHOLE})N?|{_WHOLE}(?:\.[0-9]*(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)M?)")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/"}
 _PAIRS = {"[": "]", "(": ")", "{": "}", "#{": "}"}
@@ -187,7 +188,7 @@ class _Reader:
             return Keyword(token[1:])
         number = _NUMBER.fullmatch(token)
         if number is None:
-            self._fail(f"{token!r}, which is none of the forms that histories are made of")
+            self._fail(f"{token!r:.60}, which is none of the forms that histories are made of")
         return int(token.rstrip("N")) if number["whole"] else float(token.rstrip("M"))
 
     def _advance(self) -> None:
@@ -198,6 +199,8 @@ class _Reader:
         while place < len(self._text):
             found = _TOKEN.match(self._text, place)
             if found is None:
+                if self._text[place] == '"':
+                    self._fail(f"a text that begins with {self._text[place : place + 20]!r}, and never ends")
                 self._fail(f"{self._text[place : place + 20]!r}, which is none of the forms that histories are made of")
             if found.lastgroup != "skip":
                 yield str(found.lastgroup), found[0]

@@ -78,7 +78,7 @@ class Explored(Viewable):
             if count or (count == 0 and words in always):
                 yield words, count
         if self.done is not None and self.done >= 0:
-            yield "every schedule was tried with preemptions and faults up to", self.done
+            yield "preemptions and faults up to which every schedule was tried", self.done
 
     def __str__(self) -> str:
         lines = [f"  What was tried ({self.how}):", *(f"    {count:>10,}  {words}" for words, count in self.rows())]

@@ -24,7 +24,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
-from commonboard.errors import ConflictError, InvalidArgumentError, NotAdmittedError
+from commonboard.check.model import kind_of
+from commonboard.errors import ConflictError, InvalidArgumentError, NotAdmittedError, SubjectError
 from commonboard.handle import SHARED
 from commonboard.history import GIVEN, Operation
 from commonboard.sim import Run, Scenario
@@ -47,12 +48,15 @@ def fates(run: Run) -> list[Fate]:
     """The fate of each intent of the scenario that ran, in the order of its intents.
 
     Raises:
+        SubjectError: this is no run.
         InvalidArgumentError: no scenario ran, or its `by` names somebody who does not take part.
 
     >>> from commonboard import scenarios, simulate, LastWriterWins
     >>> [fate.name for fate in fates(simulate(scenarios.research_crew, policy=LastWriterWins(), seed=2))]
     ['kept', 'kept']
     """
+    if not hasattr(run, "scenario"):  # a `LiveRun` has one too
+        raise SubjectError(f"fates takes the run of a scenario, as cb.simulate or cb.run_live gives it, not {kind_of(run)}")
     scenario = run.scenario
     if scenario is None:
         raise InvalidArgumentError("only a scenario says what its agents meant to get done; simulate a cb.Scenario")

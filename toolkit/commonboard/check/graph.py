@@ -1,7 +1,7 @@
 """A graph of what must come before what, its strongly connected parts, and the cycles in them. Nothing here is recursive.
 
 Nodes are numbers. Those below `Graph.real` are transactions; those from there on only stand for "all that comes later in
-this row", so that a look at many things at once needs one edge and not one for each. Edges have kinds:
+this row", or "all that came before", so that a look at many things at once needs one edge and not one for each. Edges have kinds:
 
 - `WW`: one replaced what the other wrote; `WR`: one saw what the other wrote;
 - `RW`: one saw what the other replaced, so it comes before: an *anti-dependency*; `PRW`: the same for a list of keys;
@@ -98,19 +98,24 @@ class Graph:
             kinds: the edges to go along; all unless given.
             hidden: anti-dependencies not to go along.
         """
-        rows: Sequence[Sequence[int]] = self.targets
+        rows: list[list[int]] = self.targets
         if kinds != -1:
-            rows = [[t for t, k in self._edges(n, kinds) if not (hidden and k & ANTI and (n, t) in hidden)] for n in self.nodes]
+            pairs = zip(rows, self.kinds, strict=True)
+            rows = [[t for t, k in zip(row, of, strict=True) if k & kinds] for row, of in pairs]
+        if hidden:
+            rows = list(rows)
+            for node in dict.fromkeys(source for source, _ in sorted(hidden)):
+                shown = ((t, k) for t, k in self._edges(node, kinds) if not (k & ANTI and (node, t) in hidden))
+                rows[node] = [target for target, _ in shown]
         return [part for part in components(rows) if sum(node < self.real for node in part) > 1]
 
     def starts(self, parts: Sequence[Sequence[int]], kinds: int) -> list[list[Step]]:
         """The edges of some kinds within each part; each of them lies on a cycle."""
-        part_of = {node: number for number, part in enumerate(parts) for node in part}
-        found: list[list[Step]] = [[] for _ in parts]
-        for step in self.edges(kinds):
-            number = part_of.get(step.source, -1)
-            if number >= 0 and part_of.get(step.target) == number:
-                found[number].append(step)
+        found: list[list[Step]] = []
+        for nodes in map(sorted, parts):
+            there = set(nodes)
+            steps = (Step(node, target, kind) for node in nodes for target, kind in self._edges(node, kinds))
+            found.append([step for step in steps if step.target in there])
         return found
 
     def starts_apart(self, kinds: int) -> list[list[Step]]:

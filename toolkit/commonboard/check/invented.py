@@ -17,13 +17,14 @@ from commonboard.check.observed import Observed, observed
 from commonboard.check.subject import judged
 from commonboard.check.verdict import Finding, Holds, Unknown, Verdict, Violation
 from commonboard.entry import under
+from commonboard.errors import InvalidArgumentError
 
 NAME = "no invented facts"
 UNREAD = "unread fact"
 
 
 def texts(value: Any) -> Iterator[str]:
-    """Every text in a JSON value, in order.
+    """Every text in a JSON value, in order; an empty one says nothing.
 
     >>> list(texts({"title": "Churn", "cites": ["up 4 %", {"page": 2, "says": "since May"}]}))
     ['Churn', 'up 4 %', 'since May']
@@ -32,7 +33,8 @@ def texts(value: Any) -> Iterator[str]:
     while todo:
         part = todo.pop()
         if isinstance(part, str):
-            yield part
+            if part:
+                yield part
         elif isinstance(part, dict):
             todo += reversed(part.values())
         elif isinstance(part, list):
@@ -58,6 +60,7 @@ def no_invented_facts(
 
     Raises:
         TypeError: the subject is none of these.
+        InvalidArgumentError: `facts` or `sources` are not what they must be, or `facts` raised an error.
 
     >>> import commonboard as cb
     >>> run = cb.simulate(cb.scenarios.research_crew)
@@ -65,13 +68,14 @@ def no_invented_facts(
     synth's synth/brief says 'the March outage cost 40 customers'; nobody had written that before, so synth invented it.
     """
     history, scope, token, doubts, has_reads = judged(subject, NAME)
+    prefixes = _prefixes(sources)
     seen = observed(history)
     written = [place for place in seen.writes.get(report, []) if seen.operations[place].text is not None]
     if not written:
         return Unknown(NAME, scope, why=f"nobody wrote {report!r}", history=history, token=token)
     op = seen.operations[written[-1]]
-    board = _Board(seen, written[-1], [sources] if isinstance(sources, str) else list(sources))
-    cited = list(facts(op.value))
+    board = _Board(seen, written[-1], prefixes)
+    cited = _cited(facts, op.value, report)
     judgements = [found for fact in cited if (found := board.judge(fact, has_reads)) is not None]
     findings = [found for found in judgements if found.kind != UNREAD]
     notes = [found for found in judgements if found.kind == UNREAD]
@@ -86,6 +90,28 @@ def no_invented_facts(
     if doubts:
         return Unknown(NAME, scope, [], notes, "; ".join(doubts), history=history, token=token)
     return Holds(NAME, scope, [], notes, history=history, token=token)
+
+
+def _prefixes(sources: Any) -> list[str]:
+    found = [sources] if isinstance(sources, str) else sources
+    if not isinstance(found, (list, tuple)) or not found or not all(isinstance(prefix, str) for prefix in found):
+        raise InvalidArgumentError(f"sources is a prefix, or a list of prefixes with at least one in it, not {sources!r:.80}")
+    return list(found)
+
+
+def _cited(facts: Any, value: Any, report: str) -> list[Any]:
+    """What the caller's function takes out of a report."""
+    example = 'such as lambda report: report["cites"]'
+    if not callable(facts):
+        raise InvalidArgumentError(f"facts is a function of the report's value, {example}, not {facts!r:.80}")
+    try:
+        found = facts(value)
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        raise InvalidArgumentError(f"facts raised {told} for the report {report!r}, which is {short(value)}") from error
+    if isinstance(found, (str, bytes)) or not isinstance(found, Iterable):
+        raise InvalidArgumentError(f"facts gave {short(found)}, and must give a list of facts, {example}")
+    return list(found)
 
 
 class _Board:

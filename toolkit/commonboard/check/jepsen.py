@@ -8,9 +8,10 @@ among others, which are passed over. EDN has a map for each event, one after ano
 
     {:process 0, :type :invoke, :f :append, :key "x", :value "a"}
 
-An event is an invocation or what came of it. `:ok`: it happened. `:fail`: it did not; of a read nobody knows what it would
-have given, and a compare-and-set that gives its own value back was refused. `:info`: nobody knows, so it may have happened
-at any later time, or never; its process must not come back, as Jepsen's never do. A call without an answer stays open, too.
+An event is an invocation or what came of it. `:ok`: it happened. `:fail`: it did not, and nobody knows what a read would have
+given, or why a compare-and-set was not done. In a log, one that fails with its own value for its answer, and no reason, was
+refused: it met another value. `:info`: nobody knows, so it may have happened at any later time, or never; its process must
+not come back, as Jepsen's never do. A call without an answer stays open, too.
 
 A history that breaks these rules is an error, never a verdict: a check that judges what it does not understand passes what
 it should not.
@@ -20,13 +21,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any, NoReturn
 
 from commonboard.check.edn import Keyword, form, forms
-from commonboard.check.model import UNKNOWN, Call
-from commonboard.errors import HistoryFormatError
+from commonboard.check.model import UNKNOWN, Call, frozen, kind_of
+from commonboard.errors import CommonboardError, HistoryFormatError, SubjectError
 
 KINDS = {
     "read": "read",
@@ -45,8 +47,14 @@ _LINE = re.compile(r"jepsen\.util - (?P<process>\d+)(?P<rest>\s.*)?$")
 _REST = re.compile(r"\s+:(?P<type>\S+)\s+:(?P<f>\S+)\s+(?P<value>\S.*)")
 
 
+class HistoryFileError(CommonboardError, OSError):
+    """The file of a recorded history cannot be read. Nothing was judged."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Event:
+    """An event; `error` says that its value is none, `refusal` that a failed compare-and-set met another value."""
+
     line: int
     process: int
     type: str
@@ -54,9 +62,10 @@ class _Event:
     key: Hashable
     value: Any
     error: bool = False
+    refusal: bool = False
 
 
-def read_calls(path: str | Path, *, keyed: bool = False) -> list[Call]:
+def read_calls(path: str | PathLike[str], *, keyed: bool = False) -> list[Call]:
     """The calls of a recorded history.
 
     Args:
@@ -68,12 +77,18 @@ def read_calls(path: str | Path, *, keyed: bool = False) -> list[Call]:
 
     Raises:
         HistoryFormatError: it is not such a history; the message names the line.
-        OSError: the file cannot be read.
+        HistoryFileError: the file cannot be read.
+        SubjectError: this is no path.
     """
+    if not isinstance(path, (str, PathLike)):
+        raise SubjectError(f"read_calls takes the path of a file, not {kind_of(path)}")
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise HistoryFormatError(f"{path} is not text in UTF-8 ({error})") from None
+        raise HistoryFormatError(f"{path} is not text in UTF-8 ({error}), and a Jepsen log or EDN is") from None
+    except (OSError, ValueError) as error:
+        told = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise HistoryFileError(f"{str(path)!r} cannot be read: {told}; a text of its own is read by parse_calls(text)") from error
     return parse_calls(text, Path(path).name, keyed=keyed)
 
 
@@ -82,6 +97,7 @@ def parse_calls(text: str, where: str = "the history", *, keyed: bool = False) -
 
     Raises:
         HistoryFormatError: it is not such a history; the message names the line.
+        SubjectError: this is no text.
 
     >>> lines = ["jepsen.util - 0 :invoke :write 1", "jepsen.util - 0 :ok :write 1", "jepsen.util - 1 :invoke :read nil"]
     >>> for call in parse_calls("\\n".join(lines)):
@@ -89,6 +105,9 @@ def parse_calls(text: str, where: str = "the history", *, keyed: bool = False) -
     process 0 write 1 0 1
     process 1 read None 2 None
     """
+    if not isinstance(text, str):
+        raise SubjectError(f"parse_calls takes the text of a history, not {kind_of(text)}; read_calls(path) reads a file")
+    text = text.removeprefix("\ufeff")  # editors put it before the first line
     events = _edn_events(text, where) if text.lstrip()[:1] in ("{", "[", "(", "#", ";") else _log_events(text, where)
     pairing = _Pairing(where)
     for event in events:
@@ -99,7 +118,7 @@ def parse_calls(text: str, where: str = "the history", *, keyed: bool = False) -
 
 
 def _log_events(text: str, where: str) -> Iterator[_Event]:
-    for line, told in enumerate(text.splitlines(), 1):
+    for line, told in enumerate(text.split("\n"), 1):
         found = _LINE.search(told)
         if found is None:
             continue
@@ -107,7 +126,8 @@ def _log_events(text: str, where: str) -> Iterator[_Event]:
         if rest is None:
             _fail(where, line, f"an event is PROCESS :type :function VALUE, not {found[0][14:]!r:.80}")
         value = form(rest["value"], where, line)
-        yield _Event(line, int(found["process"]), rest["type"], rest["f"], None, value, isinstance(value, Keyword))
+        error = isinstance(value, Keyword)
+        yield _Event(line, int(found["process"]), rest["type"], rest["f"], None, value, error, not error)
 
 
 def _edn_events(text: str, where: str) -> Iterator[_Event]:
@@ -128,7 +148,7 @@ def _edn_events(text: str, where: str) -> Iterator[_Event]:
             _fail(where, found.line, f"a type and a function are keywords, not {kind!r} and {f!r}")
         value = named.get("value")
         error = named.get("error") is not None or isinstance(value, Keyword)
-        yield _Event(found.line, process, kind.name, f.name, named.get("key"), value, error)
+        yield _Event(found.line, process, kind.name, f.name, _key(named.get("key"), where, found.line), value, error)
 
 
 def _unkeyed(event: _Event, where: str) -> _Event:
@@ -137,7 +157,14 @@ def _unkeyed(event: _Event, where: str) -> _Event:
     if not isinstance(event.value, tuple) or len(event.value) != 2:
         _fail(where, event.line, f"with keyed=True a value is [key value], not {event.value!r:.80}")
     key, value = event.value
-    return _Event(event.line, event.process, event.type, event.f, key, value, event.error)
+    return replace(event, key=_key(key, where, event.line), value=value)
+
+
+def _key(key: Any, where: str, line: int) -> Hashable:
+    if isinstance(key, dict):
+        _fail(where, line, f"a key is a text, a number or a keyword, not {key!r:.80}")
+    made: Hashable = frozen(key)
+    return made
 
 
 class _Pairing:
@@ -197,8 +224,8 @@ class _Pairing:
         elif event.type == "ok":
             self._happened(event, called, place, begin, self._result(event, called))
         elif event.f not in ("read", "get"):
-            refused = event.f == "cas" and not event.error and self._same(event, called)
-            if refused:
+            if event.f == "cas" and event.refusal:
+                self._check_same(event, called)
                 self._happened(event, called, place, begin, False)
             else:
                 self.calls[place] = None
@@ -208,14 +235,13 @@ class _Pairing:
             if isinstance(event.value, (Keyword, dict)):
                 self._fail(event, f"a read gave {event.value!r:.80}, which is no value")
             return event.value
-        self._same(event, called)
+        self._check_same(event, called)
         return True if event.f == "cas" else None
 
-    def _same(self, event: _Event, called: _Event) -> bool:
+    def _check_same(self, event: _Event, called: _Event) -> None:
         if event.value != called.value:
             told = f"{called.value!r:.60} (line {called.line}), and the answer is about {event.value!r:.60}"
             self._fail(event, f"the {event.f} was of {told}")
-        return True
 
     def _happened(self, event: _Event, called: _Event, place: int, begin: int, result: Any) -> None:
         argument = None if event.f in ("read", "get") else called.value

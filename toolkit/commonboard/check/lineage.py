@@ -8,6 +8,8 @@ key that the writer had read too, and remembers, is left out.
 
 from __future__ import annotations
 
+import html
+import importlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +19,8 @@ from commonboard.check.subject import judged
 from commonboard.entry import Viewable
 from commonboard.errors import InvalidArgumentError
 from commonboard.history import Operation
+
+_Life = tuple[str, int]  # an agent, and how often it had crashed before
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +98,20 @@ class Readers(Viewable, list[Reader]):
         self.withdrawn = withdrawn
         self.withdrawn_by = withdrawn_by
 
-    def __str__(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """What was withdrawn, by whom, and whether anybody had read it."""
         old, new = self.withdrawn, self.withdrawn_by
         how = "deleted" if new.text is None else "replaced"
         head = f"{_named(old)}, by {old.agent} at {old.ended_at:g} s, was {how} by {new.agent} at {new.ended_at:g} s; "
         nobody = "nobody had read it." if self.has_reads else "a log has no reads, so nobody can tell who had read it."
-        lines = [head + ("these had read it:" if self else nobody)]
+        return head + ("these had read it:" if self else nobody)
+
+    def _repr_html_(self) -> str:
+        return told_above(self.sentence, self)
+
+    def __str__(self) -> str:
+        lines = [self.sentence]
         for row in self:
             wrote = "wrote nothing after"
             if row.wrote_key is not None:
@@ -185,32 +197,36 @@ class _Spread:
         self._key = seen.operations[withdrawn].key
         self._withdrawn = withdrawn
         self._steps = {withdrawn: 0}
-        self._knows: dict[str, tuple[int, int, int]] = {}  # by agent: steps, the read, what was read
-        self._was_told: dict[str, bool] = {}
-        self._wrote: dict[str, list[tuple[int, bool]]] = {}
+        # By agent and life, since one that crashed begins anew, knowing nothing: steps, the read, what was read.
+        self._knows: dict[_Life, tuple[int, int, int]] = {}
+        self._was_told: dict[_Life, bool] = {}
+        self._wrote: dict[_Life, list[tuple[int, bool]]] = {}
 
     def rows(self) -> list[Reader]:
         """A row for each agent and each of its writes; those that read the value itself first."""
         writer = self._seen.operations[self._withdrawn].agent
         for place, op in enumerate(self._seen.operations):
+            who = op.agent, self._seen.life(place)
             if op.agent != writer and op.kind in ("read", "list"):
-                self._look(place, op)
-            elif self._seen.number[place] >= 0 and op.agent in self._knows:
-                self._steps.setdefault(place, self._knows[op.agent][0])
-                self._wrote[op.agent].append((place, self._was_told.get(op.agent, False)))
+                self._look(place, op, who)
+            elif self._seen.number[place] >= 0 and who in self._knows:
+                self._steps.setdefault(place, self._knows[who][0])
+                self._wrote[who].append((place, self._was_told.get(who, False)))
         rows = []
-        for agent, (steps, look, read) in sorted(self._knows.items(), key=lambda item: item[1]):
-            later: list[tuple[int | None, bool | None]] = [*self._wrote[agent]] or [(None, None)]
-            rows += [self._row(agent, steps, look, read, write, knew) for write, knew in later]
+        for who, (steps, look, read) in sorted(self._knows.items(), key=lambda item: item[1]):
+            later: list[tuple[int | None, bool | None]] = [*self._wrote[who]] or [(None, None)]
+            rows += [self._row(who[0], steps, look, read, write, knew) for write, knew in later]
         return rows
 
-    def _look(self, place: int, op: Operation) -> None:
-        for write in self._seen.saw[place] or ():
-            if self._seen.operations[write].key == self._key and write != self._withdrawn:
-                self._was_told[op.agent] = self._was_told.get(op.agent, False) or not self._seen.covers(self._withdrawn, write)
-            if write in self._steps and op.agent not in self._knows:
-                self._knows[op.agent] = (self._steps[write] + 1, place, write)
-                self._wrote[op.agent] = []
+    def _look(self, place: int, op: Operation, who: _Life) -> None:
+        looks = self._seen.saw[place] or ()
+        for write in looks:
+            if self._seen.operations[write].key == self._key and self._withdrawn not in looks:
+                rests = place if op.kind == "read" else write
+                self._was_told[who] = self._was_told.get(who, False) or self._seen.covers(rests, self._withdrawn)
+            if write in self._steps and who not in self._knows:
+                self._knows[who] = (self._steps[write] + 1, place, write)
+                self._wrote[who] = []
 
     def _row(self, agent: str, steps: int, look: int, read: int, write: int | None, knew: bool | None) -> Reader:
         ops = self._seen.operations
@@ -252,9 +268,9 @@ def write_of(seen: Observed, what: str | Operation, version: int | None) -> int:
         InvalidArgumentError: nobody wrote that, or several writes go by that number.
     """
     if isinstance(what, Operation):
-        found = [place for place in seen.writes.get(what.key, []) if seen.operations[place].index == what.index]
+        found = [place for place in seen.writes.get(what.key, []) if seen.operations[place] == what]
         if not found:
-            raise InvalidArgumentError(f"{what} is no write of this history")
+            raise InvalidArgumentError(f"this operation is no write of this history: {what}")
         return found[0]
     places = seen.writes.get(what, [])
     if not places:
@@ -264,12 +280,18 @@ def write_of(seen: Observed, what: str | Operation, version: int | None) -> int:
     found = [place for place in places if seen.operations[place].made == version]
     if len(found) != 1:
         how = "was made on several replicas; give the operation instead" if found else "was never made"
-        raise InvalidArgumentError(f"version {version} of {what!r} {how}")
+        raise InvalidArgumentError(f"version {version!r} of {what!r} {how}")
     return found[0]
 
 
 def _named(op: Operation) -> str:
     return f"version {op.made} of {op.key}"
+
+
+def told_above(sentence: str, table: Any) -> str:
+    """HTML: a sentence, and the table under it if it has rows."""
+    rows = importlib.import_module("commonboard.show").html(table) if table else ""
+    return f"<p><b>{html.escape(sentence)}</b></p>{rows}"
 
 
 def _line(row: Ancestor) -> str:

@@ -6,17 +6,18 @@ about single calls: two agents that read, think and write over each other lose a
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from commonboard.check.board import Board
-from commonboard.check.model import ILLEGAL, UNKNOWN, Call, Model, State
+from commonboard.check.model import ILLEGAL, UNKNOWN, Call, Model, State, counted, kind_of
 from commonboard.check.shrink_history import Shrinker, Shrunk
 from commonboard.check.subject import judged
 from commonboard.check.verdict import Finding, Holds, Unknown, Verdict, Violation
 from commonboard.check.wgl import Decision, Search, decide
-from commonboard.errors import InvalidArgumentError
+from commonboard.errors import InvalidArgumentError, SubjectError
 from commonboard.history import GIVEN, History
 
 NAME = "linearizable"
@@ -73,7 +74,7 @@ class Linearizable:
             anything, or a run did not come to its end.
 
         Raises:
-            TypeError: the subject is none of these.
+            SubjectError: the subject is none of these.
             InvalidArgumentError: a call is none of the model's.
         """
         calls, history, scope, token, doubts = self._calls(subject)
@@ -94,7 +95,8 @@ class Linearizable:
             if all(isinstance(call, Call) for call in subject):
                 return subject, None, "these calls", None, []
             if any(isinstance(call, Call) for call in subject):
-                raise TypeError(f"{NAME} takes a list of calls, and some of this list are none")
+                other = next(call for call in subject if not isinstance(call, Call))
+                raise SubjectError(f"{NAME} takes a list of calls, and some of this list are none: {kind_of(other)} is in it")
         found = judged(subject, NAME)
         return self.model.from_history(found.history), found.history, found.scope, found.token, list(found.doubts)
 
@@ -118,7 +120,7 @@ def linearizable(model: Model | None = None, *, budget: int = BUDGET) -> Lineari
         budget: how many steps the search for an order may take, over all keys, and the shrinking as many again.
 
     Raises:
-        TypeError: this is no model.
+        SubjectError: this is no model, or its methods do not take what they are called with.
         InvalidArgumentError: the budget is not a whole number of at least 1.
 
     >>> from commonboard.check.models import Register
@@ -128,18 +130,26 @@ def linearizable(model: Model | None = None, *, budget: int = BUDGET) -> Lineari
       1. not linearizable: No order of these calls fits: at first the register is 0; web writes 1; then docs reads 0. \
 The longest order is web writes 1; next, docs reads 0, but the register is 1.
     """
-    if model is not None and not isinstance(model, Model):
-        raise TypeError(
-            f"linearizable takes a model, such as commonboard.check.models.Register(), not {_a(model)}; "
-            "linearizable() makes a check of a run or a history: linearizable()(run)"
-        )
+    if model is not None:
+        _check_model(model)
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise InvalidArgumentError(f"budget is a number of steps, a whole number of at least 1, not {budget!r}")
     return Linearizable(Board() if model is None else model, budget)
 
 
-def _a(thing: Any) -> str:
-    return f"the class {thing.__name__}: add ()" if isinstance(thing, type) else f"a {type(thing).__name__}"
+def _check_model(model: Any) -> None:
+    if isinstance(model, type) and issubclass(model, Model):
+        raise SubjectError(f"linearizable takes a model, and {model.__name__} is its class: write {model.__name__}(), with ()")
+    if not isinstance(model, Model):
+        raise SubjectError(
+            f"linearizable takes a model and gives a check, and this is {kind_of(model)}; a run or a history is judged by "
+            "linearizable()(run), a list of calls by linearizable(models.Register())(calls)"
+        )
+    for method, given, told in ((model.initial, ("x",), "initial(key)"), (model.step, (0, None), "step(state, call)")):
+        try:
+            inspect.signature(method).bind(*given)
+        except TypeError as error:
+            raise SubjectError(f"a model is called as {told}, which {type(model).__name__} does not allow: {error}") from None
 
 
 def _refuted(
@@ -242,22 +252,20 @@ def _left_out(history: History | None) -> list[Finding]:
     lists = [op for op in history or () if op.kind == "list"]
     if not lists:
         return []
-    told = (
-        f"{len(lists)} list{'s' * (len(lists) > 1)} of keys left out: a list looks at many keys, and each key is judged by itself"
-    )
+    told = f"{counted(len(lists), 'list')} of keys left out: a list looks at many keys, and each key is judged by itself"
     return [Finding("not judged", told, tuple(lists))]
 
 
 def _spent(decision: Decision, model: Model) -> str:
     hardest = max(decision.open, key=lambda search: search.steps)
     when = hardest.when
-    about = f"{len(when.calls):,} calls, up to {when.most_at_once()} at once"
+    about = f"{counted(len(when.calls), 'call')}, up to {when.most_at_once()} at once"
     if never := len(when.calls) - when.count:
         about += f", {never} that never returned"
     advice = "give a larger budget=, or judge a part with fewer calls at once"
     if type(model).key_of is Model.key_of:
         advice += "; if each call is about one key alone, give the model a key_of, so that each key is judged by itself"
     return (
-        f"the budget of {decision.steps:,} steps was spent before the order of the calls at {model.name(hardest.key)} was found "
-        f"({about}); {advice}"
+        f"the budget of {counted(decision.steps, 'step')} was spent before the order of the calls at "
+        f"{model.name(hardest.key)} was found ({about}); {advice}"
     )

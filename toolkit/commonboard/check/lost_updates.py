@@ -1,4 +1,4 @@
-"""Lost updates: a write that was acknowledged, replaced by one whose writer had not seen it.
+"""Lost updates: a write that happened, replaced by one whose writer had not seen it.
 
 The check goes by versions alone. Every write says which version its writer had read before; if a newer one was there,
 that one was overwritten unseen. A writer that never looked at the key overwrote blindly: its victim is *superseded*,
@@ -11,11 +11,10 @@ The anomaly is P4 in Berenson et al., "A critique of ANSI SQL isolation levels" 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
+from commonboard.check.subject import judged
 from commonboard.check.verdict import Finding, Holds, Unknown, Verdict, Violation, in_words
-from commonboard.entry import Event
 from commonboard.history import GIVEN, WRITES, History, Operation
 
 NAME = "no lost updates"
@@ -23,7 +22,7 @@ _Made = dict[tuple[str | None, str, int], Operation]
 
 
 def no_lost_updates(subject: Any) -> Verdict:
-    """Whether every write that was acknowledged was seen by whoever replaced it.
+    """Whether every write was seen by whoever replaced it; one whose answer was lost happened too, and counts.
 
     Args:
         subject: a `Run`, a `History`, or the events of a store's log.
@@ -33,9 +32,9 @@ def no_lost_updates(subject: Any) -> Verdict:
         `Unknown` where nothing was written, a run did not come to its end, a store kept no versions, or a fault touched nothing.
 
     Raises:
-        TypeError: the subject is none of these.
+        SubjectError: the subject is none of these.
     """
-    history, scope, token, doubts = _history(subject)
+    history, scope, token, known, _ = judged(subject, "no_lost_updates")
     made: _Made = {(op.replica, op.key, op.made): op for op in history if op.made is not None and op.ok}
     findings = [*_overwritten(history, made), *_dropped(history)]
     notes = [note for op in history.writes() if op.agent != GIVEN and (note := _superseded(op, made))]
@@ -46,7 +45,7 @@ def no_lost_updates(subject: Any) -> Verdict:
     notes += _forgotten(history)
     if findings:
         return Violation(NAME, scope, findings, notes, history=history, token=token)
-    doubts += [*_doubts(history, made), *untouched(subject)]
+    doubts = [*known, *_doubts(history, made)]
     if doubts:
         return Unknown(NAME, scope, [], notes, "; ".join(doubts), history=history, token=token)
     return Holds(NAME, scope, [], notes, history=history, token=token)
@@ -60,19 +59,6 @@ def _breaks(op: Operation) -> bool:
 
 
 no_lost_updates.operation_breaks = _breaks  # type: ignore[attr-defined]
-
-
-def _history(subject: Any) -> tuple[History, str, str | None, list[str]]:
-    if isinstance(subject, History):
-        return subject, "this history", None, []
-    if isinstance(getattr(subject, "history", None), History) and hasattr(subject, "outcome"):
-        doubts = [] if subject.ok else [f"the run did not finish ({subject.outcome}: {'; '.join(map(str, subject.troubles))})"]
-        return subject.history, "this run", subject.token, doubts
-    if isinstance(subject, Iterable) and not isinstance(subject, (str, dict)):
-        events = list(subject)
-        if all(isinstance(event, Event) for event in events):
-            return History.from_log(events), "this log", None, []
-    raise TypeError(f"no_lost_updates judges a Run, a History or a log's events, not a {type(subject).__name__}")
 
 
 def _doubts(history: History, made: _Made) -> list[str]:
@@ -165,9 +151,3 @@ def _forgotten(history: History) -> list[Finding]:
             sentence = f"{op.agent} crashed and forgot what {in_words(sorted({one.agent for one in lost}))} wrote to {op.key}."
             found.append(Finding("forgotten", sentence, (*lost, op)))
     return found
-
-
-def untouched(subject: Any) -> list[str]:
-    """Why a run shows nothing of a fault: it touched nothing. Empty if every fault did."""
-    idle = [str(fault) for fault in getattr(subject, "faults", ()) if not fault.touched]
-    return [f"the run does not show what this fault does: {'; '.join(idle)}"] if idle else []

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, SupportsIndex
 
-from commonboard.errors import InvalidArgumentError
+from commonboard.errors import InvalidArgumentError, SubjectError
 from commonboard.history import History, Operation
 
 State = Hashable
@@ -42,7 +42,7 @@ class Call:
     """One call on a shared object, as its caller saw it.
 
     Attributes:
-        process: who called: an agent's name, or a number as in Jepsen.
+        process: who called: an agent's name, or a number as in Jepsen; `given` for what was there before all calls.
         kind: what was called; each model says which kinds it knows.
         argument: what was handed in.
         result: what came back; `UNKNOWN` where nobody knows, which is so for every call without an end.
@@ -53,7 +53,7 @@ class Call:
         operation: the operation of a `History` that it stands for.
 
     Raises:
-        InvalidArgumentError: it ended before it began.
+        InvalidArgumentError: it ended before it began, or begin or end is no whole number.
     """
 
     process: str | int
@@ -66,6 +66,12 @@ class Call:
     operation: Operation | None = field(default=None, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        for name, moment in (("begin", self.begin), ("end", self.end)):
+            if not isinstance(moment, int) and not isinstance(moment, SupportsIndex) and (moment is not None or name == "begin"):
+                raise InvalidArgumentError(
+                    f"the {name} of the {self.kind} by {self.process} is {moment!r:.60}, and must be a whole number: a place "
+                    "among the events, or a time in nanoseconds" + ("; None if it never returned" if name == "end" else "")
+                )
         if self.end is None:
             object.__setattr__(self, "result", UNKNOWN)
         elif self.end < self.begin:
@@ -105,14 +111,14 @@ class Model:
 
     def initial(self, key: Hashable) -> State:
         """The state before the first call."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method initial(key): the state before the first call")
+        raise SubjectError(f"{type(self).__name__} needs a method initial(key): the state before the first call")
 
     def step(self, state: State, call: Call) -> State:
         """The state after the call, or `ILLEGAL` if from this state it could not have returned what it did.
 
         A call whose result is `UNKNOWN` is taken as one that did happen: give the state that it leaves.
         """
-        raise NotImplementedError(f"{type(self).__name__} needs a method step(state, call): the next state, or ILLEGAL")
+        raise SubjectError(f"{type(self).__name__} needs a method step(state, call): the next state, or ILLEGAL")
 
     def key_of(self, call: Call) -> Hashable:
         """The object that the call is about, if it is about one alone: each object is then judged by itself.
@@ -198,21 +204,35 @@ class Model:
         return f"{type(self).__name__}()"
 
 
+class _Pairs(frozenset[Any]):
+    """What `frozen` makes of a dict."""
+
+    __hash__ = frozenset.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Pairs) and super().__eq__(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
 def frozen(value: Any) -> Any:
     """A hashable value that equals another's exactly where the two are equal.
 
-    Lists become tuples, sets frozensets, and dicts frozensets of pairs.
+    Lists become tuples, sets frozensets, and dicts sets of pairs that equal no other set. A list and a tuple count as equal.
 
-    >>> frozen([1, {"b": [2]}])
-    (1, frozenset({('b', (2,))}))
+    >>> frozen([1, {2}])
+    (1, frozenset({2}))
+    >>> frozen({"b": [2]}) == frozen({"b": (2,)}), frozen({}) == frozen(set())
+    (True, False)
     """
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, (list, tuple)):
         return tuple(map(frozen, value))
     if isinstance(value, Mapping):
-        return frozenset((frozen(key), frozen(part)) for key, part in value.items())
-    if isinstance(value, AbstractSet):
+        return _Pairs((frozen(key), frozen(part)) for key, part in value.items())
+    if isinstance(value, AbstractSet) and not isinstance(value, _Pairs):
         return frozenset(map(frozen, value))
     return value
 
@@ -225,6 +245,8 @@ def shown(value: Any) -> str:
     """
     if value is None:
         return "nothing"
+    if isinstance(value, _Pairs):
+        return f"{{{', '.join(sorted(f'{shown(key)}: {shown(part)}' for key, part in value))}}}"
     if isinstance(value, AbstractSet):
         return f"{{{', '.join(sorted(map(shown, value)))}}}"
     if isinstance(value, Mapping):
@@ -233,6 +255,29 @@ def shown(value: Any) -> str:
         return f"[{', '.join(map(shown, value))}]"
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:40]} … {text[-38:]}"
+
+
+def kind_of(thing: Any) -> str:
+    """What sort of thing somebody handed in, as a text to print.
+
+    >>> kind_of(3), kind_of("x"), kind_of(None), kind_of(int)
+    ('an int', 'a str', 'None', 'the class int')
+    """
+    if thing is None:
+        return "None"
+    if isinstance(thing, type):
+        return f"the class {thing.__name__}"
+    name = type(thing).__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+def counted(count: int, word: str) -> str:
+    """A number of things, as a text to print.
+
+    >>> counted(1, "read"), counted(2_000, "step")
+    ('1 read', '2,000 steps')
+    """
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def seen(state: State, call: Call) -> State:

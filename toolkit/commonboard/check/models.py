@@ -64,8 +64,10 @@ class CompareAndSetRegister(Register):
 
     def check(self, call: Call) -> None:
         super().check(call)
-        if call.kind == "compare-and-set" and not (isinstance(call.argument, (tuple, list)) and len(call.argument) == 2):
-            raise InvalidArgumentError(f"a compare-and-set takes (old, new), not {call.argument!r} (by {call.who})")
+        if call.kind == "compare-and-set":
+            if not (isinstance(call.argument, (tuple, list)) and len(call.argument) == 2):
+                raise InvalidArgumentError(f"a compare-and-set takes (old, new), not {call.argument!r} (by {call.who})")
+            _check_truth(call)
 
     def step(self, state: State, call: Call) -> State:
         if call.kind != "compare-and-set":
@@ -100,6 +102,8 @@ class CompareAndSetRegister(Register):
 
 class KeyValue(CompareAndSetRegister):
     """A store of keys: `read`, `write`, `compare-and-set`, `delete`, and `append`, which adds text to the end of the text there.
+
+    What a write, a delete or an append gave back is not looked at.
 
     Args:
         initial: what a key holds before the first write; `None`: it is absent, as after a delete.
@@ -167,12 +171,17 @@ class Counter(Model):
 
     Args:
         initial: the number before the first add.
+
+    Raises:
+        InvalidArgumentError: that is no number.
     """
 
     kinds = ("add", "read")
     noun = "the counter"
 
     def __init__(self, initial: int = 0) -> None:
+        if not isinstance(initial, (int, float)):
+            raise InvalidArgumentError(f"a Counter begins at a number, not {initial!r:.60}")
         self._initial = initial
 
     def initial(self, key: Hashable) -> State:
@@ -185,6 +194,8 @@ class Counter(Model):
         super().check(call)
         if call.kind == "add" and not isinstance(call.argument, (int, float)):
             raise InvalidArgumentError(f"a Counter adds a number, not {call.argument!r} (by {call.who})")
+        if call.kind == "read" and call.result is not UNKNOWN and not isinstance(call.result, (int, float)):
+            raise InvalidArgumentError(f"a read of a Counter gives a number, not {call.result!r} (by {call.who})")
 
     def step(self, state: State, call: Call) -> State:
         assert isinstance(state, (int, float))
@@ -218,6 +229,8 @@ class Set(Model):
         super().check(call)
         if call.kind == "read" and call.result is not UNKNOWN and not _is_collection(call.result):
             raise InvalidArgumentError(f"a read of a Set gives its elements, not {call.result!r} (by {call.who})")
+        if call.kind == "contains":
+            _check_truth(call)
 
     def step(self, state: State, call: Call) -> State:
         assert isinstance(state, frozenset)
@@ -286,6 +299,8 @@ class AppendLog(Model):
         return observer.result is UNKNOWN or frozen(writer.argument) in frozen(observer.result)
 
     def outlook(self, read: Call, ahead: Sequence[Call]) -> Outlook | None:
+        if read.result is UNKNOWN:
+            return None  # it fits wherever it stands
         wanted: tuple[Any, ...] = frozen(read.result)
         return lambda state: state if isinstance(state, tuple) and wanted[: len(state)] == state else ILLEGAL
 
@@ -294,6 +309,12 @@ class AppendLog(Model):
             return f"reads {self.value(call.result)}" if call.result is not UNKNOWN else "reads"
         place = "" if call.result in (None, UNKNOWN) else f" at place {call.result}"
         return f"appends {self.value(call.argument)}{place or self.got(call)}"
+
+
+def _check_truth(call: Call) -> None:
+    if call.result is not UNKNOWN and not isinstance(call.result, bool):
+        told = f"a {call.kind} gives True, False or UNKNOWN, not {call.result!r:.60} (by {call.who})"
+        raise InvalidArgumentError(f"{told}; say in the call's result= which it was")
 
 
 def _elements(call: Call) -> frozenset[Any]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from commonboard.history import GIVEN, History, Operation
 
-WORLDLY = ("think", "merge", "fault")
+WORLDLY = frozenset(("think", "merge", "fault"))
 """Kinds of operations that are no agent's work on the board."""
 Places = tuple[int, ...]
 """Places of writes in the history; none at all stands for what was there before the first of them."""
@@ -24,16 +24,12 @@ class Listing(NamedTuple):
     """A list, as a look at which keys there are under a prefix.
 
     Attributes:
-        place: its place in the history.
         prefix: the prefix that was listed.
         number: how many creations and deletes of keys under the prefix had happened.
-        rests_on: the creations of the keys that it shows, and the deletes of those that it no longer shows.
     """
 
-    place: int
     prefix: str
     number: int
-    rests_on: Places
 
 
 @dataclass(slots=True)
@@ -53,7 +49,7 @@ class Observed:
         knew: between replicas, the same for what a write's author had looked at.
         lost: writes that a crash undid, and that no other replica had.
         crashes: by agent, the places where it crashed and began anew, knowing nothing.
-        listings: the lists, where there is one store.
+        listings: by place, the lists, where there is one store.
         changes: by listed prefix, the writes that created or deleted a key under it.
         garbage: reads of what nobody wrote, with what is wrong with them.
         doubts: what the history does not say, one sentence of each sort.
@@ -71,7 +67,7 @@ class Observed:
     knew: dict[int, int] = field(default_factory=dict)
     lost: set[int] = field(default_factory=set)
     crashes: dict[str, list[int]] = field(default_factory=dict)
-    listings: list[Listing] = field(default_factory=list)
+    listings: dict[int, Listing] = field(default_factory=dict)
     changes: dict[str, list[int]] = field(default_factory=dict)
     garbage: list[tuple[int, str]] = field(default_factory=list)
     doubts: dict[str, str] = field(default_factory=dict)

@@ -146,41 +146,32 @@ class _OneStore:
 
     def _read_list(self, place: int, op: Operation, there: _Prefix) -> None:
         shown: list[str] = op.value or []
-        if there.created.keys() != set(shown) or self._is_late(op, there):
+        # A transaction's list shows its snapshot, and may stand in the history after something that came later.
+        is_late = op.transaction is not None and there.last_end > op.end
+        if there.newest.keys() != set(shown) or is_late or op.note:
             told = f"the list of {op.key or 'everything'} by {op.agent} shows other keys than there were at that place"
-            self._doubt("list", f"{told}, or may do so, and nobody knows what it rests on")
+            self._doubt("list", f"{told}, or may do so (one page of it does), and nobody knows what it rests on")
             return
         self.found.saw[place] = tuple(there.newest[key] for key in shown)
-        rests_on = (*there.created.values(), *there.deleted.values())
-        self.found.listings.append(Listing(place, op.key, len(self.found.changes[op.key]), rests_on))
-
-    def _is_late(self, op: Operation, there: _Prefix) -> bool:
-        """Whether a transaction's list, which shows its snapshot, stands in the history after something that came later."""
-        writes = [*there.newest.values(), *there.deleted.values()] if op.transaction is not None else []
-        return any(self._operations[write].end > op.end for write in writes)
+        self.found.listings[place] = Listing(op.key, len(self.found.changes[op.key]))
 
 
 class _Prefix:
-    """The keys under a prefix: which are there, and which were, with the writes that made it so; and the newest write of each."""
+    """The keys that are there under a prefix, with the newest write of each; and when the last write of any ended."""
 
     def __init__(self) -> None:
-        self.created: dict[str, int] = {}
-        self.deleted: dict[str, int] = {}
         self.newest: dict[str, int] = {}
+        self.last_end = 0
 
     def wrote(self, op: Operation, place: int) -> bool:
         """Note a write; says whether it created or deleted its key."""
-        is_delete, is_there = op.text is None, op.key in self.newest
-        if not is_delete:
-            self.newest[op.key] = place
-        if is_delete != is_there:
-            return False
-        came, went = (self.deleted, self.created) if is_delete else (self.created, self.deleted)
-        came[op.key] = place
-        went.pop(op.key, None)
+        is_delete, was_there = op.text is None, op.key in self.newest
+        self.last_end = max(self.last_end, op.end)
         if is_delete:
-            del self.newest[op.key]
-        return True
+            self.newest.pop(op.key, None)
+        else:
+            self.newest[op.key] = place
+        return is_delete == was_there
 
 
 def _prefixes(key: str) -> list[str]:

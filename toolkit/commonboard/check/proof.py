@@ -116,6 +116,8 @@ class Teller:
             how = f"{other.agent} replaced" if is_over else f"the policy kept what {other.agent} wrote and dropped"
             return Reason(place, write, f"{how} {named(place)}, which {one.agent} {_made(one)}")
         if step.kind == WR:
+            if one.kind == "list" and write not in (self._found.observed.saw[place] or ()):
+                return Reason(write, place, f"{one.agent} listed {one.key or 'everything'} after {other.agent} {_changed(other)}")
             saw = "listed" if one.kind == "list" else "read"
             return Reason(write, place, f"{one.agent} {saw} {named(write)}, which {other.agent} {_made(other)}")
         if step.kind == RW:
@@ -123,8 +125,7 @@ class Teller:
             missed = f"{named(write)}, which {other.agent} {_made(other)}"
             return Reason(place, write, f"{one.agent} {saw} {self._seen(place, other.key)}, and not yet {missed}")
         if step.kind == PRW:
-            what = f"{'deleted' if other.text is None else 'created'} {other.key}"
-            return Reason(place, write, f"{one.agent} listed {one.key or 'everything'} before {other.agent} {what}")
+            return Reason(place, write, f"{one.agent} listed {one.key or 'everything'} before {other.agent} {_changed(other)}")
         if step.kind == SESSION:
             return Reason(place, write, f"{one.agent} had ended the one before it began the other")
         return Reason(place, write, f"{one.agent} had ended it before {other.agent} began")
@@ -210,6 +211,10 @@ class Teller:
 def _from_the_earliest(cycle: Cycle) -> Cycle:
     start = min(range(len(cycle)), key=lambda place: cycle[place].source)
     return cycle[start:] + cycle[:start]
+
+
+def _changed(op: Operation) -> str:
+    return f"{'created' if op.text is not None else 'deleted'} {op.key}"
 
 
 def _made(op: Operation) -> str:

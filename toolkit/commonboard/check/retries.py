@@ -21,10 +21,10 @@ def done_again(seen: Observed) -> Iterator[Finding]:
     """
     refused: dict[tuple[str, str], Operation] = {}
     untold: dict[tuple[str, str], Operation] = {}
-    for place, op in enumerate(seen.operations):
+    written: dict[str, dict[str, Operation]] = {}
+    for op in seen.operations:
         if op.fault == "agent crash":
-            mine = [one for one in seen.operations[:place] if one.agent == op.agent and one.is_write]
-            untold |= {(one.agent, one.key): one for one in mine}
+            untold |= {(op.agent, key): one for key, one in written.pop(op.agent, {}).items()}
         if op.kind not in WRITES:
             continue
         who = (op.agent, op.key)
@@ -39,6 +39,8 @@ def done_again(seen: Observed) -> Iterator[Finding]:
             yield _duplicate(untold.pop(who), op)
         if not op.acknowledged:
             untold[who] = op
+        if seen.crashes:
+            written.setdefault(op.agent, {})[op.key] = op
 
 
 def _blind_retry(first: Operation, again: Operation) -> Finding:
@@ -50,8 +52,6 @@ def _blind_retry(first: Operation, again: Operation) -> Finding:
 
 
 def _duplicate(first: Operation, again: Operation) -> Finding:
-    told = (
-        f"{again.agent} had written {again.key} without learning that it had happened, and wrote it again; "
-        "if both add something, it is there twice."
-    )
+    why = ", and crashed," if first.acknowledged else " without learning that it had happened,"
+    told = f"{again.agent} had written {again.key}{why} and wrote it again; if both add something, it is there twice."
     return Finding("duplicate effect", told, (first, again))

@@ -10,13 +10,14 @@ first write that it missed was committed, is Δ-staleness (Golab et al., 2011).
 
 from __future__ import annotations
 
-import html
 import importlib
 from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+from commonboard.check.lineage import told_above
+from commonboard.check.model import counted
 from commonboard.check.observed import Observed, observed
 from commonboard.check.subject import judged
 from commonboard.entry import Viewable
@@ -56,22 +57,24 @@ class Staleness(Viewable, list[StaleRead]):
     @property
     def sentence(self) -> str:
         """The whole in one sentence."""
+        if not self:
+            return "there is no read, so none could be behind"
         unknown = sum(row.versions_behind is None for row in self)
         behind, worst = sum(bool(row.versions_behind) for row in self), self.worst
-        told = f"{behind:,} of {_counted(len(self), 'read')} had missed something"
+        told = f"{behind:,} of {counted(len(self), 'read')} had missed something"
         if worst is not None and worst.versions_behind:
             told += f"; the worst, {worst.agent}'s of {worst.key} at {worst.at_virtual_s:g} virtual s, was "
-            told += f"{_counted(worst.versions_behind, 'version')} and {worst.seconds_behind:g} virtual s behind"
+            told += f"{counted(worst.versions_behind, 'version')} and {worst.seconds_behind:g} virtual s behind"
         return f"{told}; of {unknown:,} nobody can tell" if unknown else told
 
     def __str__(self) -> str:
-        table = str(importlib.import_module("commonboard.show").text(self)).partition("\n")[2]
-        return f"Staleness: {self.sentence}\n{table}"
+        table = str(importlib.import_module("commonboard.show").text(self)).partition("\n")[2] if self else ""
+        return f"Staleness: {self.sentence}\n{table}".rstrip("\n")
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<p><b>Staleness: {html.escape(self.sentence)}</b></p>{importlib.import_module('commonboard.show').html(self)}"
+        return told_above(f"Staleness: {self.sentence}", self)
 
 
 def staleness(subject: Any) -> Staleness:
@@ -84,13 +87,8 @@ def staleness(subject: Any) -> Staleness:
         TypeError: the subject is neither.
 
     >>> import commonboard as cb
-    >>> async def web(me):
-    ...     await me.shared.write("x", 1)
-    ...     await me.value("shared/x")
-    >>> print(staleness(cb.simulate(web)))
-    Staleness: 0 of 1 read had missed something
-      operation  agent  key       replica  at_virtual_s  versions_behind  seconds_behind
-              1  web    shared/x                    0.0                0             0.0
+    >>> print(staleness(cb.simulate(cb.scenarios.counter, seed=1)).sentence)
+    0 of 2 reads had missed something
     """
     seen = observed(judged(subject, "staleness").history)
     commits: dict[str, _Commits] = {}
@@ -112,29 +110,27 @@ class _Commits:
         self._writes = seen.writes.get(key, [])
         places = sorted(self._writes, key=lambda place: seen.operations[place].end)
         self._ends = [seen.operations[place].end for place in places]
+        self._ended_at = [seen.operations[place].ended_at for place in self._writes]
         # By how many commits there were: on one store the newest version's number, between replicas the numbers as bits.
         numbers = [seen.number[place] for place in places]
         if seen.replicated:
             self._newest = list(accumulate((1 << number for number in numbers), int.__or__, initial=0))
         else:
             self._newest = list(accumulate(numbers, max, initial=-1))
+            # A commit may be answered later than the next one is, so the first that was missed is not always the oldest.
+            self._since = list(accumulate(reversed(self._ended_at), min))[::-1]
 
     def missed(self, place: int, op: Operation) -> tuple[int | None, float | None]:
         """How many commits before its call a read had missed, and for how many virtual seconds."""
         looks = self._seen.saw[place]
-        if looks is None:
+        if looks is None or any(self._seen.number[write] < 0 for write in looks):  # the latter was rolled back
             return None, None
         newest = self._newest[bisect_left(self._ends, op.begin)]
         if self._seen.replicated:
             missing = newest & ~self._seen.seen[place]
-            count, first = missing.bit_count(), (missing & -missing).bit_length() - 1
-        else:
-            shown = self._seen.number[looks[0]] if looks else -1
-            count, first = max(newest - shown, 0), shown + 1
-        if not count:
+            ended = [at for number, at in enumerate(self._ended_at) if missing >> number & 1]
+            return len(ended), max(op.began_at - min(ended), 0.0) if ended else 0.0
+        shown = self._seen.number[looks[0]] if looks else -1
+        if newest <= shown:
             return 0, 0.0
-        return count, max(op.began_at - self._seen.operations[self._writes[first]].ended_at, 0.0)
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
+        return newest - shown, max(op.began_at - self._since[shown + 1], 0.0)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import gc
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from commonboard.check.lost_updates import untouched
+from commonboard.check.model import kind_of
 from commonboard.entry import Event
+from commonboard.errors import SubjectError
 from commonboard.history import History
 
 
@@ -36,7 +39,7 @@ def judged(subject: Any, check: str) -> Subject:
         check: the check's name, for the error.
 
     Raises:
-        TypeError: the subject is none of these.
+        SubjectError: the subject is none of these.
     """
     if isinstance(subject, History):
         return Subject(subject, "this history")
@@ -49,4 +52,26 @@ def judged(subject: Any, check: str) -> Subject:
         events = list(subject)
         if all(isinstance(event, Event) for event in events):
             return Subject(History.from_log(events), "this log", has_reads=False)
-    raise TypeError(f"{check} takes a Run, a History or a log's events, not a {type(subject).__name__}")
+    raise SubjectError(f"{check} takes a Run, a History or a log's events, not {kind_of(subject)}")
+
+
+def untouched(subject: Any) -> list[str]:
+    """Why a run shows nothing of a fault: it touched nothing. Empty if every fault did."""
+    idle = [str(fault) for fault in getattr(subject, "faults", ()) if not fault.touched]
+    return [f"the run does not show what this fault does: {'; '.join(idle)}"] if idle else []
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Pause Python's search for garbage that goes round in circles, in the whole process, until the work ends or fails.
+
+    A judgement makes no such garbage, and so many lists that the search would walk through the whole history again and again.
+    Whoever judges in another thread at the same time finds the search paused, leaves it so, and may see it begin again early.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -84,8 +84,7 @@ def transactions(observed: Observed, unit: Unit) -> Transactions:
     """
     found = Transactions(observed)
     of, members, begins, ends = found.of, found.members, found.begins, found.ends
-    numbers: dict[tuple[str, str | int | None], int] = {}
-    happened: dict[int, int] = {}
+    numbers: dict[str, dict[str | int | None, int]] = {}
     failed: dict[int, int] = {}
     for place, op in enumerate(observed.operations):
         kind = op.kind
@@ -95,7 +94,7 @@ def transactions(observed: Observed, unit: Unit) -> Transactions:
         number = len(members)
         if unit == "agent" or op.transaction is not None:
             part = op.transaction if unit == "transaction" else observed.life(place) if observed.crashes else 0
-            number = numbers.setdefault((op.agent, part), number)
+            number = numbers.setdefault(op.agent, {}).setdefault(part, number)
         of.append(number)
         if number == len(members):
             members.append([place])
@@ -107,14 +106,16 @@ def transactions(observed: Observed, unit: Unit) -> Transactions:
                 begins[number] = op.begin
             if op.end > ends[number]:
                 ends[number] = op.end
-        if kind in WRITES:
-            (happened if op.ok else failed).setdefault(number, place)
+        if not op.ok and kind in WRITES:
+            failed.setdefault(number, place)
     found.aborted = bytearray(len(members))
     for number, place in failed.items():
-        if number not in happened:
+        ops = [observed.operations[member] for member in members[number]]
+        done = next((member for member, op in zip(members[number], ops, strict=True) if op.ok and op.kind in WRITES), None)
+        if done is None:
             found.aborted[number] = True
         elif unit == "transaction":  # what an agent was refused, it may have done again
-            found.torn.append((happened[number], place))
+            found.torn.append((done, place))
     if unit == "agent":
         found.torn += _torn_by_crashes(found)
     _mark_overwritten(found)

@@ -342,8 +342,19 @@ def decide(model: Model, calls: Sequence[Call], budget: int) -> Decision:
 
 
 def split(model: Model, calls: Iterable[Call]) -> dict[Hashable, list[Call]]:
-    """The calls on each key, in the order of the list."""
+    """The calls on each key, in the order of the list.
+
+    Raises:
+        InvalidArgumentError: a key is not hashable.
+    """
     parts: dict[Hashable, list[Call]] = {}
     for call in calls:
-        parts.setdefault(model.key_of(call), []).append(call)
+        key = model.key_of(call)
+        try:
+            parts.setdefault(key, []).append(call)
+        except TypeError:
+            raise InvalidArgumentError(
+                f"the {call.kind} by {call.who} is about the key {key!r:.80}, which is not hashable; "
+                "return commonboard.check.model.frozen(key)"
+            ) from None
     return parts
