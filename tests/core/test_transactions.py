@@ -438,7 +438,24 @@ def test_writing_beside_the_transaction_is_told_as_that(memory: SharedMemory) ->
                 await tx.shared.write("x", 1)
                 await me.shared.write("x", 2)
 
-        with pytest.raises(ConflictError, match=r"version 1 by web now.*inside the block, write through it, and not beside it"):
+        with pytest.raises(
+            ConflictError, match=r"version 1 by web now.*web wrote it beside this transaction, perhaps in another task"
+        ):
+            await block()
+
+    run(main())
+
+
+def test_a_key_that_came_and_went_inside_is_told_as_written(memory: SharedMemory) -> None:
+    async def main() -> None:
+        async def block() -> None:
+            async with memory.agent("web").transaction() as tx:
+                await tx.shared.write("x", 1)
+                await tx.shared.delete("x")
+                await tx.shared.write("y", 1)
+                await memory.agent("docs").shared.write("x", 2)
+
+        with pytest.raises(ConflictError, match="'shared/x', which it wrote, has changed since its snapshot"):
             await block()
 
     run(main())
@@ -542,15 +559,15 @@ def test_nothing_outside_the_prefixes_can_be_used(memory: SharedMemory) -> None:
             await tx.shared.write("a", 1)
             await tx.shared.write("a/b", 1)
             for call, what in (
-                (tx.read("shared/ab"), "shared/ab"),
-                (tx.shared.write("ab", 1), "shared/ab"),
-                (tx.shared.delete("ab"), "shared/ab"),
+                (tx.read("shared/ab"), "'shared/ab'"),
+                (tx.shared.write("ab", 1), "'shared/ab'"),
+                (tx.shared.delete("ab"), "'shared/ab'"),
                 (tx.list("shared"), "everything under 'shared'"),
                 (tx.list(), "the whole board"),
             ):
                 with pytest.raises(TransactionError) as told:
                     await call
-                assert f"took a snapshot of 'shared/a' and 'web' only, so it knows nothing of {what!r}" in str(told.value)
+                assert f"took a snapshot of 'shared/a' and 'web' only, so it knows nothing of {what};" in str(told.value)
             await tx.write("fine", 1)
         assert [entry.key for entry in await memory.list()] == ["shared/a", "shared/a/b", "web/fine"]
 
@@ -573,6 +590,16 @@ def test_transactions_do_not_nest(memory: SharedMemory) -> None:
                 await tx.transact(lambda inner: inner.read("shared/x"))
             await tx.shared.write("x", 1)
         assert await memory.value("shared/x") == 1
+
+    run(main())
+
+
+def test_a_transaction_has_nothing_to_watch(memory: SharedMemory) -> None:
+    async def main() -> None:
+        async with memory.agent("web").transaction() as tx:
+            with pytest.raises(TransactionError, match="sees one moment, so it has nothing to wait for"):
+                async for _ in tx.watch():  # it would wait for ever: nobody else writes to a transaction's copy
+                    pass
 
     run(main())
 
@@ -698,3 +725,26 @@ def test_transact_does_not_try_again_what_was_refused_inside_the_work(memory: Sh
 def test_attempts_that_are_no_number_of_tries_are_refused(attempts: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="attempts must be a whole number of at least 1"):
         run(SharedMemory().agent("web").transact(lambda tx: tx.read("shared/x"), attempts=attempts))
+
+
+@pytest.mark.parametrize(("work", "told"), [(None, "work is an async function"), (lambda tx: 3, "work must be async")])
+def test_work_that_is_not_async_is_refused_and_nothing_is_written(work: Any, told: str) -> None:
+    memory = SharedMemory()
+    with pytest.raises(InvalidArgumentError, match=told):
+        run(memory.agent("web").transact(work))
+    assert run(memory.list()) == []
+
+
+def test_a_loop_of_looks_can_be_stopped(memory: SharedMemory) -> None:
+    async def main() -> None:
+        async def looks(write: bool) -> None:
+            async with memory.agent("web").transaction() as tx:
+                while True:
+                    await (tx.write("x", 1) if write else tx.value("shared/x"))
+
+        for write in (False, True):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(looks(write), 0.01)
+        assert await memory.list() == []
+
+    run(main())

@@ -467,3 +467,14 @@ def test_every_way_to_search_says_the_same_of_transactions(program: list[list[St
 
         cb.explore(agents, given=start, check=cb.at_the_end(note), reduction=reduction, progress=False)
     assert boards["none"] == boards["sleep sets"] == boards["states"]
+
+
+def test_a_loop_of_looks_at_a_snapshot_is_endless_and_not_a_hang() -> None:
+    async def waits(me: cb.AgentMemory) -> None:
+        async with me.transaction(isolation="snapshot") as tx:
+            while await tx.value("shared/x") is None:
+                pass
+
+    run = cb.simulate({"web": waits}, max_steps=2_000)
+    assert run.outcome == "endless"
+    assert "never ends" in str(run.troubles[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import warnings
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -354,12 +355,17 @@ class AgentMemory(Namespace):
         """
         if isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 1:
             raise InvalidArgumentError(f"attempts must be a whole number of at least 1, not {attempts!r:.60}")
+        if not callable(work):
+            raise InvalidArgumentError(f"work is an async function of a transaction's handle, not {work!r:.60}")
         while True:
             attempts -= 1
             transaction = self.transaction(isolation=isolation, prefixes=prefixes)
             try:
                 async with transaction as tx:
-                    return await work(tx)
+                    begun = work(tx)
+                    if not inspect.isawaitable(begun):
+                        raise InvalidArgumentError(f"work must be async, but calling it gave {begun!r:.60}; nothing was written")
+                    return await begun
             except ConflictError:
                 if not transaction.refused or attempts == 0:
                     raise

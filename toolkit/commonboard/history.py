@@ -40,7 +40,7 @@ class Operation:
         dot: the name of the write among replicas, such as `replica-1:3`.
         dropped: for a merge, the dots of the writes that its result leaves out, though nobody had seen them.
         live: for a merge that changed what is shown, the dots of the writes that are in what is shown now.
-        note: what a merge came to, what a thought cost, or what a fault was.
+        note: what a merge came to, what a thought cost, what a fault was, or that a list was `one page` of more.
         reason: why, as the writer said.
         tokens: what a thought cost.
         transaction: the transaction it is part of, if any.

@@ -109,13 +109,15 @@ class Draft(InMemoryStore):
         return self._gone.get(key, self._floor) if entry is None else entry.version or 0
 
     async def look(self, key: str) -> Reading:
-        self._check(key, key)
+        await _let_others_in()
+        self._check(key, repr(key))
         self._see(key)
         return await super().look(key)
 
     async def commit(self, *writes: Write, reads: Iterable[Read] = ()) -> list[Event]:
+        await _let_others_in()
         for write in writes:
-            self._check(write.key, write.key)
+            self._check(write.key, repr(write.key))
             idle = write.value is None and write.key not in self._board.entries
             if idle or write.append or write.expect is not ANY:
                 self._see(write.key)  # what comes of it depends on what was there
@@ -141,13 +143,19 @@ class Draft(InMemoryStore):
         keys = [KeyUnchanged(key, version) for key, version in (self.seen | came_and_went).items() if key not in written]
         return [*keys, *(PrefixUnchanged(prefix, self._position) for prefix in self.listed)]
 
+    def did(self, key: str) -> str:
+        """What the transaction did with a key on which its commit rests."""
+        if any(event.key == key for event in self._board.log):
+            return "wrote"
+        return "read" if key in self.seen else "listed"
+
     def _check(self, key: str, what: str) -> None:
         if self.over:
             raise TransactionError(f"the transaction {self._looks.name} {self.over}; begin another one with me.transaction()")
         if not any(under(prefix, key) for prefix in self._prefixes):
             shown = " and ".join(map(repr, self._prefixes))
             raise TransactionError(
-                f"the transaction {self._looks.name} took a snapshot of {shown} only, so it knows nothing of {what!r}; "
+                f"the transaction {self._looks.name} took a snapshot of {shown} only, so it knows nothing of {what}; "
                 "give that to prefixes= too, or leave prefixes= out for the whole board"
             )
 
@@ -165,6 +173,7 @@ class Draft(InMemoryStore):
             self._sightings.see(key, version)
 
     async def list(self, prefix: str = "", limit: int | None = None, after: str | None = None) -> Page:
+        await _let_others_in()
         check_text(prefix, "the prefix")
         self._check(prefix, f"everything under {prefix!r}" if prefix else "the whole board")
         if prefix not in self.listed:
@@ -176,13 +185,18 @@ class Draft(InMemoryStore):
         return await super().list(prefix, limit, after)
 
 
+async def _let_others_in() -> None:
+    """Nothing of a transaction waits for anybody; so without this, a loop of looks would never end, and nobody could stop it."""
+    await asyncio.sleep(0)
+
+
 class TransactionMemory(AgentMemory):
     """What `async with me.transaction() as tx` gives: a handle like `me`, on the transaction's own copy of the board.
 
     Everything that `me` can do, `tx` can: `tx.read`, `tx.value` and `tx.list` take full keys, `tx.write` and its kin write under
     the agent's own name, `tx.shared` in the shared block. Reads see the snapshot, and the transaction's own writes. What was
-    written has no `created_at` before the commit, and an `update` finds nobody in its way, so that its policy has nothing to
-    settle.
+    written bears no true `created_at` (it is 1970) before the commit, and an `update` finds nobody in its way, so that its policy
+    has nothing to settle. Nothing happens on a copy but what the transaction does, so there is no `watch`.
     """
 
     def __init__(self, memory: SharedMemory, me: AgentMemory) -> None:
@@ -197,6 +211,9 @@ class TransactionMemory(AgentMemory):
 
     def transaction(self, *, isolation: Any = "serializable", prefixes: Any = "") -> NoReturn:
         raise TransactionError("transactions do not nest: go on with the one that you are in")
+
+    def watch(self, after: int = 0) -> NoReturn:
+        raise TransactionError("a transaction sees one moment, so it has nothing to wait for: watch with the agent's own handle")
 
 
 class Transaction:
@@ -273,17 +290,18 @@ class Transaction:
         finally:
             TRANSACTION.reset(token)
         self.refused, draft.over = True, "was refused"
-        raise self._refusal(draft, refusal, any(write.key == refusal.key for write in writes))
+        raise self._refusal(draft, refusal)
 
-    def _refusal(self, draft: Draft, refusal: ConflictError, wrote: bool) -> ConflictError:
+    def _refusal(self, draft: Draft, refusal: ConflictError) -> ConflictError:
         key, then, found = refusal.key, draft.version(refusal.key), self._memory._visible(refusal.found)
         who = found.actor if found is not None else None
-        did = "wrote" if wrote else "read" if key in draft.seen else "listed"
         now = f"version {refusal.found_version}{f' by {who}' if who else ''} now"
-        told = f"{key!r}, which it {did}, has changed since its snapshot (version {then} then, {now})"
+        told = f"{key!r}, which it {draft.did(key)}, has changed since its snapshot (version {then} then, {now})"
         if refusal.found_version == then:
             told = f"the store's log no longer reaches back to its snapshot, so nobody knows what changed under {key!r}"
-        hint = "; inside the block, write through it, and not beside it" if who == self._me.name else ""
+        hint = ""
+        if who == self._me.name:
+            hint = f" ({who} wrote it beside this transaction, perhaps in another task; inside the block, write through it)"
         return ConflictError(
             f"the transaction {self.name} was refused: {told}; nothing was written: run the whole block again{hint}",
             key=key,

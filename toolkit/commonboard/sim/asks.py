@@ -245,6 +245,7 @@ class List:
             return page
         text = canonical_json([entry.key for entry in page])
         records.append(Operation(-1, agent, "list", self.key, text, "json", replica=site.replica))
+        records[-1].note = "one page" if self.limit is not None or self.after is not None else ""
         return page
 
 
