@@ -331,12 +331,33 @@ def test_a_cell_has_its_run_its_token_and_its_picture(small: Grid) -> None:
 
 
 def test_what_is_not_there_is_named_with_what_is(small: Grid) -> None:
-    with pytest.raises(NoCellError, match="no row 'phantom'; there are: lost update, ABA"):
+    with pytest.raises(NoCellError, match="no row 'phantom'; there are: 'lost update', 'ABA'"):
         small.cell("phantom", "CRDT, replicas")
     with pytest.raises(NoCellError, match="no column 'sharding'"):
         grid("ABA", "sharding")
-    with pytest.raises(NoCellError, match="no row 'nothing'"):
+    with pytest.raises(NoCellError, match="no fault 'nothing'; there are: 'blind retry', "):
         fault_grid("nothing")
+
+
+@pytest.mark.parametrize("asked", [3, True, ["lost update", 3], COLUMNS[0]])
+def test_what_is_no_row_is_refused_with_the_names_that_there_are(asked: Any) -> None:
+    with pytest.raises(NoCellError, match=r"there is no row .*; there are: 'lost update', 'ABA'"):
+        grid(asked, "single writer")
+
+
+def test_a_grid_of_nothing_is_refused() -> None:
+    with pytest.raises(NoCellError, match="no column is asked for"):
+        grid("lost update", [])
+
+
+def test_a_row_and_a_column_may_be_given_as_they_are() -> None:
+    assert len(grid(ROWS[0], COLUMNS[3])) == 1
+
+
+@pytest.mark.parametrize("budget", [0, "many", 1.5, True])
+def test_a_budget_that_is_no_number_of_steps_is_refused(budget: Any) -> None:
+    with pytest.raises(cb.InvalidArgumentError, match="budget must be a whole number of at least 1, not"):
+        grid("lost update", "single writer", budget=budget)
 
 
 def test_progress_is_told_of_each_cell() -> None:

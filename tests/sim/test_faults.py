@@ -131,7 +131,7 @@ class TestAWorld:
         assert str(cb.World(agent_crashes=2)) == "one store; at most 2 agent crashes"
         assert str(world("everything")) == (
             "2 replicas, eventual; messages may overtake each other; at most 1 drop, 1 duplicate, 1 partition, 1 crash that "
-            "forgets, 1 agent crash, 1 lost answer; stamps by clocks, of which replica-1 by +3"
+            "forgets, 1 agent crash, 1 lost answer; stamps by clocks: that of replica-1 is 3 ahead"
         )
 
     def test_offers_nothing_that_it_does_not_allow(self) -> None:

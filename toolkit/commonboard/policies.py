@@ -338,7 +338,8 @@ def as_policy(policy: Any) -> ConflictPolicy:
         try:
             inspect.signature(policy).bind(None, None, None)
         except TypeError:
-            raise PolicyError(f"{policy!r} must take three arguments: base, mine, theirs") from None
+            name = getattr(policy, "__qualname__", type(policy).__name__).rpartition(".")[2]
+            raise PolicyError(f"the policy {name} must take three arguments: base, mine, theirs") from None
         except ValueError:
             pass  # a built-in without a signature shows at the call
         return _Function(policy)

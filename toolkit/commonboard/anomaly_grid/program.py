@@ -44,8 +44,11 @@ class Program:
         Args:
             budget: how many states to visit, or schedules to run, before the answer is `unknown`.
         """
+        first = (
+            FIRST_BUDGET if isinstance(budget, int) and budget > FIRST_BUDGET else budget
+        )  # what is no number, explore refuses
         for world in self.worlds:
-            found = self._explore(world, bound=BOUND, budget=min(budget, FIRST_BUDGET))
+            found = self._explore(world, bound=BOUND, budget=first)
             if isinstance(found, Violation):
                 break
         else:

@@ -9,7 +9,7 @@ from commonboard.anomaly_grid.columns import COLUMNS, Column
 from commonboard.anomaly_grid.copies import ROWS
 from commonboard.anomaly_grid.faults import FAULTS, Fault
 from commonboard.anomaly_grid.program import BUDGET, Program
-from commonboard.anomaly_grid.result import Cell, Grid, NoCellError
+from commonboard.anomaly_grid.result import Cell, Grid, NoCellError, no_such
 from commonboard.anomaly_grid.row import Row
 
 Told = Callable[[Cell], None]
@@ -32,7 +32,8 @@ def grid(
         budget: how many states to visit, or schedules to run, for one cell, before its answer is `unknown`.
 
     Raises:
-        NoCellError: there is no such row or column.
+        NoCellError: there is no such row or column, or none is asked for.
+        InvalidArgumentError: the budget is not a whole number of at least 1.
 
     >>> found = grid("lost update", ["last writer wins, one copy", "compare-and-set by version"])
     >>> print(found)
@@ -72,9 +73,13 @@ def fault_grid(faults: str | Iterable[str | Fault] | None = None, *, progress: T
     Args:
         faults: the faults, by name; all unless given.
         progress, budget: as for `grid`.
+
+    Raises:
+        NoCellError: there is no such fault, or none is asked for.
+        InvalidArgumentError: the budget is not a whole number of at least 1.
     """
     cells = []
-    for fault in _chosen(faults, FAULTS, "row"):
+    for fault in _chosen(faults, FAULTS, "fault"):
         for name, program in (("wrong", fault.wrong), ("right", fault.right)):
             answer, verdict, world = program.proof(budget)
             cells.append(Cell(fault.name, name, answer, "", program, verdict, world))
@@ -87,9 +92,13 @@ def _chosen(asked: str | Iterable[str | T] | None, known: tuple[T, ...], what: s
     if asked is None:
         return list(known)
     names = {each.name: each for each in known}
-    found = []
-    for each in [asked] if isinstance(asked, str) else asked:
-        if isinstance(each, str) and each not in names:
-            raise NoCellError(f"there is no {what} {each!r}; there are: {', '.join(names)}")
-        found.append(names[each] if isinstance(each, str) else each)
+    is_one = isinstance(asked, (str, type(known[0]))) or not isinstance(asked, Iterable)
+    found: list[T] = []
+    for each in [asked] if is_one else asked:
+        named = names.get(each) if isinstance(each, str) else each
+        if not isinstance(named, type(known[0])):
+            raise no_such(what, each, names)
+        found.append(named)
+    if not found:
+        raise NoCellError(f"no {what} is asked for, so there is nothing to prove; leave it out for all")
     return found

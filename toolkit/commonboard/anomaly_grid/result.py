@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,11 @@ SIGNS: dict[Answer, str] = {"permits": "✗", "prevents": "✓", "does not apply
 
 class NoCellError(CommonboardError, LookupError):
     """The grid has no such row or column; the message says what there is."""
+
+
+def no_such(what: str, asked: Any, names: Iterable[str]) -> NoCellError:
+    """The error that there is no such row or column, with the names that there are."""
+    return NoCellError(f"there is no {what} {asked!r:.60}; there are: {', '.join(map(repr, names))}")
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,7 +120,7 @@ class Grid(Viewable):
         """
         if (row, column) not in self._cells:
             what, names, asked = ("row", self.rows, row) if row not in self.rows else ("column", self.columns, column)
-            raise NoCellError(f"there is no {what} {asked!r}; there are: {', '.join(names)}")
+            raise no_such(what, asked, names)
         return self._cells[row, column]
 
     def answers(self, row: str) -> tuple[Answer, ...]:

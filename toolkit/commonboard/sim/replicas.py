@@ -272,7 +272,9 @@ class Replica(Site):
         won, lost = (mine, theirs) if answer is versions[1] else (theirs, mine)
         made = Sibling(won.text, won.metadata, won.created_at, won.actor, seen, won.stamp, won.live, made_of)
         gone = tuple(dot for dot in lost.live if dot not in won.live)
-        return made, f"kept {won.actor}'s and dropped {lost.actor}'s", gone
+        same = won.actor == lost.actor
+        kept = f"one write of {won.actor} and dropped another" if same else f"{won.actor}'s and dropped {lost.actor}'s"
+        return made, f"kept {kept}", gone
 
     def shown(self, key: str) -> Sibling:
         """The sibling that local reads see: the greatest."""

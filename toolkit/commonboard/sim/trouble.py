@@ -90,8 +90,10 @@ def _own(frames: list[tuple[Any, int]]) -> tuple[str, int, str]:
     theirs = [(code, line) for code, line in frames if not is_plumbing(code.co_filename)] or frames[:1]
     if not theirs:
         return "", 0, ""
-    code, line = theirs[-1]
-    return code.co_name, line, linecache.getline(code.co_filename, line).strip()
+    lines = [(code, line, linecache.getline(code.co_filename, line).strip()) for code, line in theirs]
+    # A line that cannot be shown, as in the `__init__` of a dataclass, nobody wrote.
+    code, line, source = next((found for found in reversed(lines) if found[2]), lines[-1])
+    return code.co_name, line, source
 
 
 def _folder(path: str, up: int) -> str:

@@ -155,14 +155,16 @@ class World:
         if allowed := [self._allowed(name, kind) for name, kind in _KINDS.items() if getattr(self, name)]:
             parts.append(f"at most {', '.join(allowed)}")
         if self.clock_skew is not None:
-            skews = [f"{name} by {skew:+d}" for name, skew in sorted(self.clock_skew.items())]
-            parts.append(f"stamps by clocks, of which {', '.join(skews)}" if skews else "stamps by clocks that agree")
+            off = {name: skew for name, skew in sorted(self.clock_skew.items()) if skew}
+            skews = [f"that of {name} is {abs(skew)} {'ahead' if skew > 0 else 'behind'}" for name, skew in off.items()]
+            parts.append(f"stamps by clocks: {', '.join(skews)}" if skews else "stamps by clocks that agree")
         return "; ".join(parts)
 
     def _allowed(self, name: str, kind: str) -> str:
         count = getattr(self, name)
         ending = "" if count == 1 else "es" if kind.endswith("crash") else "s"
-        more = {"partitions": " in one direction" * self.one_way, "crashes": " that forgets" * (not self.durable)}.get(name, "")
+        forgets = "" if self.durable else " that forgets" if count == 1 else " that forget"
+        more = {"partitions": " in one direction" * self.one_way, "crashes": forgets}.get(name, "")
         return f"{count} {kind}{ending}{more}"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
