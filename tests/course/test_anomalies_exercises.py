@@ -49,7 +49,12 @@ NEARLY: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         r"3 of 4 names hold. The picture shows history B(.|\n)*- B is no lost update: it needs somebody who writes a key after",
     ),
     "a history is left out": ("name_the_anomaly", [(NAMES, '{"A": "read skew"}')], r"a name for each of: A, B, C, D"),
-    "nothing is filled in": ("name_the_anomaly", [], r"Ellipsis is not among the names: lost update, "),
+    "nothing is filled in": ("name_the_anomaly", [], r"^There is no name yet for A, B, C and D\."),
+    "one is not filled in": (
+        "name_the_anomaly",
+        [(NAMES, '{"A": "read skew", "B": ..., "C": "lost update", "D": "dirty write"}')],
+        r"^There is no name yet for B\.",
+    ),
     "a name is no text": (
         "name_the_anomaly",
         [(NAMES, '{"A": ["read skew"], "B": "write skew", "C": "lost update", "D": "dirty write"}')],
@@ -71,7 +76,12 @@ NEARLY: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         [(CHOICES, 'dict.fromkeys(["report", "minutes", "task"], "none")')],
         r"1 of 3 choices (.|\n)*report, none: too weak. That the report gives a figure with its month",
     ),
-    "a choice that is none": ("choose_the_isolation", [], r"Ellipsis is not among the choices: none, snapshot, serializable"),
+    "a choice that is none": (
+        "choose_the_isolation",
+        [(CHOICES, '{"report": "Snapshot", "minutes": "none", "task": "serializable"}')],
+        r"'Snapshot' is not among the choices: none, snapshot, serializable",
+    ),
+    "nothing is chosen": ("choose_the_isolation", [], r"^There is no choice yet for report, minutes and task\."),
     "not all are chosen": ("choose_the_isolation", [(CHOICES, "{}")], r"a choice for each of: report, minutes, task"),
 }
 

@@ -45,6 +45,12 @@ NEARLY: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         [(FIRST, "    return cb.lineage(run, report)[-1].writer")],
         r"^synth brought it in \(synth makes it up\), and inventor says",
     ),
+    "the last row is taken for the first writer": (
+        "find_the_inventor",
+        [(FIRST, "    return [row.writer for row in cb.lineage(run, report) if fact in str(row.value)][-1]")],
+        r"^web brought it in \(web makes it up, and synth has it from docs and from lead.*\), and inventor says 'docs'",
+    ),
+    "it cannot be called": ("find_the_inventor", [("def inventor", "async def inventor")], r"inventor must be a plain function"),
     "it stumbles": ("find_the_inventor", [("told[0]", "told[9]")], r"inventor raised IndexError"),
     "another look, and then a write": (
         "act_on_what_stands",
@@ -81,6 +87,11 @@ NEARLY: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         "cites_what_it_read",
         [(WRITTEN, '[op.value for op in run.history if op.kind == "read" and op.value]')],
         r"\(synth cites what docs has read",
+    ),
+    "what was not found is taken for a list": (
+        "cites_what_it_read",
+        [(WRITTEN, '[op.value for op in run.history[: run.history.writes(report)[-1].index] if op.kind == "read"]')],
+        r"unread raised TypeError",
     ),
     "what was read later counts": (
         "cites_what_it_read",

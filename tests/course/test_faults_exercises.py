@@ -55,6 +55,11 @@ NEARLY: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         [('"pad", [])', '"pad", [], expect=cb.ABSENT)')],
         r"is gone; \w+ was told by an error \(ConflictError\)",
     ),
+    "nobody notes anything": (
+        "make_the_pad_first",
+        [(MAKE, "    return\n")],
+        r"goes wrong in the only order of web and docs, without a pad\. The simplest run: there is no pad at the end\.",
+    ),
     "nobody makes the pad": ("make_the_pad_first", [(MAKE, "")], r"web raised AttributeError: 'NoneType' object"),
     "it tries twice, which is enough for two": (
         "make_the_pad_first",
@@ -91,7 +96,7 @@ NEARLY: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         "replace_one_line",
         [],
         r"^Something goes wrong in \d+ of \d+ orders of web and docs, who replace two lines. .*: \w+ was told True, and its "
-        "edit is gone",
+        "text is not on the board",
     ),
     "it gives up when somebody was there": (
         "replace_one_line",
@@ -101,7 +106,7 @@ NEARLY: dict[str, tuple[str, list[tuple[str, str]], str]] = {
     "it tries again with its old answer": (
         "replace_one_line",
         [(WRITE, OLD_ANSWER)],
-        r"was told True, and its edit is gone",
+        r"was told True, and its text is not on the board",
     ),
     "it looks again and does not count again": (
         "replace_one_line",

@@ -53,6 +53,9 @@ NO_ANSWER_IS_LAST = """for one, other in ((a, b), (b, a)):
 TRY = "return await me.shared.append("
 LOOK_FIRST = 'if note in await me.value("shared/notes"):\n                return\n            return await me.shared.append('
 BLIND = 'notes = await me.value("shared/notes")\n            return await me.shared.write("notes", [*notes, note]) if True else ('
+UNTIL_THERE = """while note not in (notes := await me.value("shared/notes")):
+                await me.shared.write("notes", [*notes, note])
+            return ("""
 APPEND_TWICE = "pass  # no answer: try again"
 
 # The exercise, the nearly right answer, and what it is told.
@@ -65,7 +68,12 @@ NEARLY: dict[str, tuple[str, list[tuple[str, str]], str]] = {
     "a pause of an hour": ("meet_on_purpose", [IMPORT, (PAUSE, "await asyncio.sleep(3600)")], r"^2 agents do not meet"),
     "two are enough": ("meet_on_purpose", [IMPORT, (MEETING, TWO)], r"^3 agents do not meet in \d+ of 100 simulated runs"),
     "one who never comes": ("meet_on_purpose", [IMPORT, (MEETING, ONE_MORE)], r"^2 agents do not meet in 100 of 100 .*: web"),
-    "no meeting at all": ("meet_on_purpose", [IMPORT, ("return meet", "return None")], r"TypeError: 'NoneType' object"),
+    "no meeting at all": ("meet_on_purpose", [IMPORT, ("return meet", "return None")], r"gives a function meet, not None"),
+    "a meeting that must be awaited": (
+        "meet_on_purpose",
+        [IMPORT, ("\ndef meeting", "\nasync def meeting")],
+        r"must be a plain function",
+    ),
     "the meeting cannot be made": (
         "meet_on_purpose",
         [IMPORT, (MEETING, "    return agents / 0")],
@@ -74,13 +82,24 @@ NEARLY: dict[str, tuple[str, list[tuple[str, str]], str]] = {
     "who began later": ("who_was_second", [], r"second says 'docs', and web was second, in every order that fits\.\n\nweb   ├"),
     "who was seen": ("who_was_second", [(LATER, BY_LOOK)], r"may have been either|was second, in every order"),
     "the look is not asked": ("who_was_second", [(LATER, BY_TIME)], r"second says None, and \w+ was second, in every order"),
+    "a call for a name": ("who_was_second", [(LATER, "return b")], r"gives a name, such as a.agent"),
     "nobody can ever know": ("who_was_second", [(LATER, "return None")], r"^Right about 290 of 448 records"),
     "who got no answer was last": ("who_was_second", [(LATER, NO_ANSWER_IS_LAST)], r"^Right about \d+ of 448 records"),
     "an end that is none": ("who_was_second", [(LATER, "return (a if a.end > b.end else b).agent")], r"second raised TypeError"),
-    "it tries again": ("noted_once", [], r"in 18 of 27 ways .* The first: docs's note is there 2 times"),
-    "it gives up": ("noted_once", [(APPEND_TWICE, "return")], r"in 15 of 27 ways .* The first: docs's note is missing"),
+    "it tries again": ("noted_once", [], r"in 18 of 27 ways .* The first: web's note is there 2 times"),
+    "it gives up": ("noted_once", [(APPEND_TWICE, "return")], r"in 15 of 27 ways .* The first: web's note is missing"),
     "it passes the error on": ("noted_once", [(APPEND_TWICE, "raise")], r"raised OutcomeUnknownError"),
     "it writes over the other's note": ("noted_once", [(TRY, BLIND)], r"note is missing"),
+    "it writes over the other's note, and looks again": (
+        "noted_once",
+        [(TRY, UNTIL_THERE)],
+        r"The first: docs's note is missing",
+    ),
+    "it knows who takes part": (
+        "noted_once",
+        [(TRY, """return await me.shared.write("notes", ["web's note", "docs's note"]) if True else (""")],
+        r"in 27 of 27 ways .* The first: lead's note is missing",
+    ),
     "it never ends": ("noted_once", [("return await", "await")], r"in one way .*: web .*timeout_s=0.5"),
     "it notes something else": ("noted_once", [('"notes", note)', '"notes", note.upper())')], r"somebody noted \"WEB'S"),
 }

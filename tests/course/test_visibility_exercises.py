@@ -56,7 +56,7 @@ NEARLY: dict[str, tuple[str, list[tuple[str, str]], str]] = {
     "the look is answered by the other copy": (
         "read_your_own_note",
         [],
-        r"^Something goes wrong in 88 of 160 interleavings of web, on two copies\. .*: web wrote .*, looked, and saw None\.",
+        r"^With web on two copies, something goes wrong in 88 of 160 interleavings\. .*: web wrote .*, looked, and saw None\.",
     ),
     "it waits until something is there": (
         "read_your_own_note",
@@ -74,30 +74,40 @@ NEARLY: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         r"web wrote .* looked, and saw (None|'a draft')",
     ),
     "it waits for what never comes": ("read_your_own_note", [(LOOK, MADE_LATER)], r"(?i)never ends|in a circle|settle it"),
-    "it calls itself without end": ("read_your_own_note", [(LOOK, RECURSION)], r"could not settle it .* A loop that keeps"),
+    "it calls itself without end": ("read_your_own_note", [(LOOK, RECURSION)], r"could not settle it.* A loop that keeps"),
+    "it looks for ever": (
+        "read_your_own_note",
+        [(LOOK, "    while True:\n        await me.think(seconds=1)")],
+        r"^It never ends: web never ends",
+    ),
+    "it knows by heart what the lead wrote": (
+        "read_your_own_note",
+        [(LOOK, '    return {"shared/notes/web": text, "shared/notes/lead": "churn is up"}')],
+        r"the lead's note 'prices rose', .* is not among those that web saw\.",
+    ),
     "it returns its own note alone": (
         "read_your_own_note",
         [(LOOK, '    return {f"shared/notes/{me.name}": text}')],
-        r"the lead's note, .* is not among those that web saw\.",
+        r"the lead's note 'churn is up', .* is not among those that web saw\.",
     ),
     "it writes nothing": (
         "read_your_own_note",
         [(WRITE, "pass"), (LOOK, '    return {"shared/notes/web": text, "shared/notes/lead": "churn is up"}')],
         r"web's note is None on the board when all is quiet\.",
     ),
-    "it returns no dict": ("read_your_own_note", [(LOOK, "    return text")], r"note_and_look gave 'a draft', where a dict"),
+    "it returns no dict": ("read_your_own_note", [(LOOK, "    return text")], r"note_and_look gave a str, where a dict"),
     "it is no async function": ("read_your_own_note", [("async def", "def"), ("await ", "")], r"must be an async function"),
     "what both have seen counts twice": (
         "a_count_that_adds_up",
         [],
-        r"beginning at 5\. The simplest run: the count on replica-\d is 12 at the end, and it should be 7\.",
+        r"beginning at 5, something goes wrong in .*: the count on replica-\d is 12 at the end, and it should be 7\.",
     ),
     "the greater one wins": (
         "a_count_that_adds_up",
         [(SUM, "cb.Keep(max(mine.value, theirs.value))")],
-        r"in 18 of 20 interleavings .*, beginning at 0\. The simplest run: the count on replica-\d is 1 .* should be 2\.",
+        r"beginning at 0, something goes wrong in 18 of 20 interleavings\. .*: the count on replica-\d is 1 .* should be 2\.",
     ),
-    "each keeps its own": ("a_count_that_adds_up", [(SUM, "mine")], r"beginning at 0\. .* is 1 at the end, and it should be 2\."),
+    "each keeps its own": ("a_count_that_adds_up", [(SUM, "mine")], r"beginning at 0, .* is 1 at the end, and it should be 2\."),
     "one of them wins": (
         "a_count_that_adds_up",
         [(SUM, "theirs if theirs.stamp > mine.stamp else mine")],
@@ -105,6 +115,8 @@ NEARLY: dict[str, tuple[str, list[tuple[str, str]], str]] = {
     ),
     "both stay": ("a_count_that_adds_up", [(SUM, "cb.RETRY")], r"is 1 at the end, and it should be 2\."),
     "it stumbles": ("a_count_that_adds_up", [(SUM, "cb.Keep(mine.values)")], r"could not be run: .*settle.*AttributeError"),
+    "it answers nothing": ("a_count_that_adds_up", [(f"return {SUM}", "pass")], r"could not be run: settle answered None"),
+    "no policy": ("a_count_that_adds_up", [("check(settle)", "check(None)")], r"takes a policy, .* not None"),
     "last writer wins": ("a_count_that_adds_up", [("check(settle)", "check(cb.LastWriterWins())")], r"is in no value at the end"),
     "a message is lost": ("one_fault_is_enough", [], r"^No promise is broken in this world: .* at most 1 drop\."),
     "sticky sessions": (
@@ -131,7 +143,7 @@ NEARLY: dict[str, tuple[str, list[tuple[str, str]], str]] = {
     "an agent dies of it": (
         "one_fault_is_enough",
         [(WORLD, "cb.World(replicas=2, lost_answers=1)")],
-        r"^An agent did not come to its end, which breaks no promise: .* Web raised OutcomeUnknownError",
+        r"^An agent did not come to its end, which breaks no promise: .* web raised OutcomeUnknownError",
     ),
     "no world": ("one_fault_is_enough", [(WORLD, "2")], r"`?make_world`? gives a World"),
     "a world that cannot be": ("one_fault_is_enough", [(WORLD, "cb.World(drops=1)")], r"could not be run: .*drops="),
@@ -195,7 +207,7 @@ def test_what_could_not_be_tried_is_no_pass(monkeypatch: pytest.MonkeyPatch, nam
     monkeypatch.setattr(visibility, "BUDGET", 10)
     feedback = run_cell(getattr(ex, name).answer)
     assert not feedback.solved
-    assert repr(feedback).startswith("The explorer could not settle it")
+    assert "the explorer could not settle it" in repr(feedback)
 
 
 def test_a_run_that_did_not_finish_is_judged_by_nobody() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -170,6 +170,8 @@ def _named_rightly(name_them: Callable[[], Any]) -> Feedback:
     named = call(name_them)
     if not isinstance(named, dict) or set(named) != set(HISTORIES):
         return Feedback(False, (f"`name_them` gives a dict with a name for each of: {', '.join(HISTORIES)}.",))
+    if blanks := [letter for letter in HISTORIES if named[letter] in (None, ...)]:
+        return Feedback(False, (f"There is no name yet for {_and(blanks)}.",))
     unknown = [name for name in named.values() if name not in tuple(NEEDS)]
     if unknown:
         return Feedback(False, (f"{unknown[0]!r:.40} is not among the names: {', '.join(NEEDS)}.",))
@@ -185,6 +187,10 @@ def _named_rightly(name_them: Callable[[], Any]) -> Feedback:
     wrong = sum(item.startswith(tuple(f"{letter} is no" for letter in HISTORIES)) for item in items)
     told = f"{len(items) - wrong} of {len(items)} names hold. The picture shows history {first[0]}."
     return Feedback(False, (told,), tuple(items), run=first[1], picture=first[1].spacetime(caption=f"History {first[0]}."))
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _not(letter: str, name: str) -> str:
@@ -299,6 +305,8 @@ def _weakest(choose: Callable[[], Any]) -> Feedback:
     chosen = call(choose)
     if not isinstance(chosen, dict) or set(chosen) != set(PROGRAMS):
         return Feedback(False, (f"`choose` gives a dict with a choice for each of: {', '.join(PROGRAMS)}.",))
+    if blanks := [name for name in PROGRAMS if chosen[name] in (None, ...)]:
+        return Feedback(False, (f"There is no choice yet for {_and(blanks)}.",))
     unknown = [choice for choice in chosen.values() if choice not in ISOLATIONS]
     if unknown:
         return Feedback(False, (f"{unknown[0]!r:.40} is not among the choices: {', '.join(ISOLATIONS)}.",))

@@ -7,6 +7,7 @@ from typing import Any
 
 from commonboard.check import Finding, Holds, Verdict, Violation
 from commonboard.course.exercise import AnswerError, Exercise, Feedback, NotSolvedYet, call, check_async
+from commonboard.course.exercises.faults import check_plain
 from commonboard.explorer import explore
 from commonboard.handle import AgentMemory
 from commonboard.history import Operation
@@ -68,11 +69,12 @@ _CREWS: tuple[tuple[str, dict[str, Agent], str], ...] = (
         "docs",
     ),
     (
-        "web makes it up, and synth reads it there, and from docs",
+        "web makes it up, and synth has it from docs and from lead, who had it from docs",
         {
             "web": _writes("findings", [RUMOUR]),
             "docs": _SUMMARY,
-            "synth": _passes_on("brief", ("web/findings", "docs/summary"), after=60),
+            "lead": _passes_on("summary", ("docs/summary",), after=45),
+            "synth": _passes_on("brief", ("docs/summary", "lead/summary"), after=60),
         },
         "web",
     ),
@@ -81,6 +83,7 @@ _CREWS: tuple[tuple[str, dict[str, Agent], str], ...] = (
 
 def _finds_the_inventor(inventor: Callable[..., Any]) -> Feedback:
     """For each crew, the function names who brought the fact into what the brief rests on."""
+    check_plain(inventor)
     for what, crew, wanted in _CREWS:
         for seed in range(SEEDS):
             run = simulate(crew, seed=seed)
@@ -276,8 +279,8 @@ _WEB, _DOCS = _writes("findings", [CHURN]), _writes("findings", [SUPPORT])
 # What happened, the agents, and which facts the writer of the brief had not read.
 _BRIEFS: tuple[tuple[str, dict[str, Agent], list[str]], ...] = (
     (
-        "synth cites what it has read",
-        {"web": _WEB, "docs": _DOCS, "synth": _passes_on("brief", ("web/findings", "docs/findings"))},
+        "synth cites what it has read, and has found nothing with lead",
+        {"web": _WEB, "docs": _DOCS, "synth": _passes_on("brief", ("lead/findings", "web/findings", "docs/findings"))},
         [],
     ),
     (
@@ -298,6 +301,7 @@ _BRIEFS: tuple[tuple[str, dict[str, Agent], list[str]], ...] = (
 
 def _knows_what_was_read(unread: Callable[..., Any]) -> Feedback:
     """For each crew, the function gives the facts that the writer of the brief had not read, and no others."""
+    check_plain(unread)
     for what, run, wanted in _brief_runs():
         said = call(unread, run, REPORT)
         if not isinstance(said, (list, tuple, set)):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from commonboard.check import Verdict, at_the_end
-from commonboard.course.exercise import Exercise, Feedback, NotSolvedYet, call, check_async, story
+from commonboard.course.exercise import AnswerError, Exercise, Feedback, NotSolvedYet, call, check_async, story
 from commonboard.entry import ABSENT
 from commonboard.errors import ConflictError
 from commonboard.explorer import explore
@@ -38,6 +39,17 @@ class Case:
     wrong: Callable[[Board], str]
     given: Mapping[str, Any] = field(default_factory=dict)
     key: str = ""
+
+
+def check_plain(function: Any) -> None:
+    """Refuse an async function where a plain one belongs.
+
+    Raises:
+        AnswerError: calling it would give a coroutine, and no answer.
+    """
+    if inspect.iscoroutinefunction(function):
+        name = function.__name__
+        raise AnswerError(f"`{name}` must be a plain function: write `def {name}(…):`, without `async`")
 
 
 def in_every_order(cases: Iterable[Case], done: str) -> Feedback:
@@ -78,7 +90,7 @@ def _told(case: Case, verdict: Verdict) -> Feedback:
     sentence = sentence.rstrip(".") + (f"; {' and '.join(told)}." if told and first.kind not in BY_ITSELF else ".")
     shown = story(run) or tuple(run.history.writes(case.key))
     bad, orders = _counts(verdict)
-    count = f"{bad:,} of {orders:,} orders" if bad and orders else "some orders"
+    count = f"{bad:,} of {orders:,} orders" if bad and orders > 1 else "the only order" if orders == 1 else "some orders"
     return Feedback(
         False,
         (f"Something goes wrong in {count} of {case.what}. The simplest run: {sentence}",),
@@ -113,6 +125,8 @@ def _keeps_every_note(append: Callable[..., Any]) -> Feedback:
     def case(where: str, names: tuple[str, ...], before: list[str] | None) -> Case:
         def wrong(board: Board) -> str:
             pad = board.get(PAD)
+            if pad is None:
+                return "there is no pad at the end"
             if not isinstance(pad, list):
                 return f"the pad is no list of notes, but {pad!r:.40}"
             counts = {note: pad.count(note) for note in [*(before or ()), *(f"{name}'s note" for name in names)]}
@@ -229,7 +243,7 @@ def _wrong_with_the_block(board: Board, edits: dict[str, str]) -> str:
             return f"{' and '.join(writers)} got False, and nobody had replaced the line about {line} before"
         wanted = f"{line}: as {done[0]} found" if done else before
         if wanted not in there:
-            return f"{done[0]} was told True, and its edit is gone" if done else f"the line about {line} is gone"
+            return f"{done[0]} was told True, and its text is not on the board" if done else f"the line about {line} is gone"
     return "" if len(there) == len(LINES) else f"the block has {len(there)} lines, and had {len(LINES)}"
 
 
@@ -320,8 +334,11 @@ _CLAIMS = (
 
 def _can_tell(done_once: Callable[..., Any]) -> Feedback:
     """The reader's property says True of each board on which one agent did task 7, and False of each other one."""
-    if call(done_once, {TASK: "web", "web/did": "task 7"}) is not True:
-        return Feedback(False, ('`done_once` must say `True` of the board `{"shared/task-7": "web", "web/did": "task 7"}`.',))
+    check_plain(done_once)
+    said = call(done_once, {TASK: "web", "web/did": "task 7"})
+    if said is not True:
+        told = '`done_once` must say `True` of the board `{"shared/task-7": "web", "web/did": "task 7"}`, where web did it.'
+        return Feedback(False, (f"{told} It says `{said!r:.40}`.",))
     lines = []
     for what, claim, names in _CLAIMS:
 

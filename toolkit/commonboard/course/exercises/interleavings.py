@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from commonboard.check import Verdict, Violation, always, at_the_end, no_lost_updates
-from commonboard.course.exercise import Exercise, Fault, Feedback, NotSolvedYet, call, check_async, over_seeds, story, upper
+from commonboard.check import Finding, Verdict, Violation, always, at_the_end, no_lost_updates
+from commonboard.course.exercise import AnswerError, Exercise, Fault, Feedback, NotSolvedYet, call, check_async, over_seeds, story
+from commonboard.course.exercises.faults import check_plain
+from commonboard.errors import CommonboardError
 from commonboard.explorer import explore
 from commonboard.handle import AgentMemory
 from commonboard.policies import LastWriterWins
@@ -26,6 +28,12 @@ def _raise_if_blank(verdict: Verdict) -> None:
     for error in verdict.run.errors.values() if verdict.run is not None else ():
         if isinstance(error, NotSolvedYet):
             raise error
+
+
+def _what(found: Finding) -> str:
+    """What was found, to follow a colon."""
+    sentence = f"{found.sentence[:1].lower()}{found.sentence[1:]}"
+    return sentence if found.kind in ("property", "died") else f"{found.kind}: {sentence}"
 
 
 def _shown(told: str, verdict: Verdict) -> Feedback:
@@ -59,9 +67,10 @@ def _seeds_miss_it(docs: Callable[..., Any]) -> Feedback:
         return _not_settled(verdict)
     if not isinstance(verdict, Violation):
         return Feedback(False, (f"200 seeds found nothing, because there is nothing to find. {verdict.sentence}.",))
-    if verdict.findings[0].kind != "lost update":
-        return _shown(f"Something else went wrong than a lost update. {upper(str(verdict.findings[0]))}", verdict)
-    told = f"200 seeds found nothing, and the explorer did: violated in {verdict.scope}. {upper(verdict.findings[0].sentence)}"
+    found = verdict.findings[0]
+    if found.kind != "lost update":
+        return _shown(f"Something else went wrong than a lost update, in {verdict.scope}: {_what(found)}", verdict)
+    told = f"200 seeds found nothing, and the explorer finds a loss in {verdict.scope}. The simplest: {found.sentence}"
     return Feedback(True, (told,), run=verdict.run, picture=verdict.spacetime())
 
 
@@ -131,7 +140,7 @@ def _one_brief(done: Callable[..., Any]) -> Feedback:
     if isinstance(verdict, Violation):
         briefs = verdict.run.value("shared/brief")
         found = verdict.findings[0]
-        told = f"the brief says {briefs!r}" if found.kind == "property" else str(found).rstrip(".")
+        told = f"the brief says {briefs!r}" if found.kind == "property" else _what(found).rstrip(".")
         return _shown(f"That is not one brief, of all findings, in {verdict.scope}. In the run shown: {told}.", verdict)
     return Feedback(True, (f"One agent writes the brief, when all findings are there. {verdict.sentence}.",))
 
@@ -249,22 +258,48 @@ _CREWS: tuple[tuple[str, dict[str, Any], bool], ...] = (
 
 def _tells_right_from_wrong(true: Callable[[Mapping[str, Any]], Any]) -> Feedback:
     """The property holds for the crews that cite what is there, and is violated by those that do not."""
-    call(true, {})  # as the board is before the first write: a blank, or an error, is told at once
-    check = always(lambda board: call(true, board), "the brief cites only what is there")
+    check_plain(true)
+    _asked(true, {})  # as the board is before the first write: a blank, or an error, is told at once
+    check = always(lambda board: _asked(true, board), "your property")
     for does, crew, right in _CREWS:
-        verdict = explore(crew, check=check, budget=BUDGET, progress=False)
+        try:
+            verdict = explore(crew, check=check, budget=BUDGET, progress=False)
+        except CommonboardError as error:  # the explorer has packed it in words of its own
+            raise error.__cause__ if isinstance(error.__cause__, AnswerError) else error from None
         if verdict.holds is None:
             return _not_settled(verdict)
         if right and isinstance(verdict, Violation):
             told = f"Your property refuses a crew that {does}, and there is nothing wrong with that."
-            return _shown(f"{told} {upper(verdict.findings[0].sentence)}", verdict)
+            return _shown(f"{told} {verdict.findings[0].sentence}", verdict)
         if not right and not isinstance(verdict, Violation):
-            return Feedback(False, (f"A crew that {does} passes. {verdict.sentence}.",))
+            return _passed(does, crew)
     right_ones = sum(right for _, _, right in _CREWS)
     told = (
         f"{right_ones} crews that cite what is there pass in every order, and {len(_CREWS) - right_ones} that do not are found."
     )
     return Feedback(True, (told,))
+
+
+def _asked(true: Callable[[Mapping[str, Any]], Any], board: Mapping[str, Any]) -> bool:
+    """What the reader's property says of a board; an error is told with that board."""
+    shown = ", ".join(f"{key} = {value!r}" for key, value in board.items()) or "nothing yet"
+    try:
+        said = call(true, board)
+    except AnswerError as error:
+        raise (AnswerError(f"{error}; the board held {shown}") if callable(true) else error) from None
+    if not isinstance(said, bool):
+        raise AnswerError(f"`{true.__name__}` gave {said!r:.60}, where True or False belongs; the board held {shown}")
+    return said
+
+
+def _passed(does: str, crew: Mapping[str, Any]) -> Feedback:
+    """A wrong crew that the reader's property lets through, with the simplest run that should have been found."""
+    check = always(lambda board: all(key in board for key in board.get(f"shared/{_BRIEF}", [])), "only what is there")
+    verdict = explore(crew, check=check, budget=BUDGET, progress=False)
+    told = (
+        f"A crew that {does} passes, and should be found. At the last step of the run below, the brief cites what is not there,"
+    )
+    return _shown(f"{told} and your property says True.", verdict)
 
 
 cites_what_is_there = Exercise(
@@ -308,7 +343,7 @@ are wrong on purpose.
 def _trusted(crew: Callable[[], Any]) -> Feedback:
     """The explorer treats schedules alike, and everybody reports what they drafted, in every order."""
     agents = call(crew)
-    if not isinstance(agents, dict) or list(agents) != ["web", "docs"]:
+    if not isinstance(agents, dict) or set(agents) != {"web", "docs"}:
         return Feedback(False, ("`crew` has to return `{'web': …, 'docs': …}`, as it did.",))
 
     def own(board: Mapping[str, Any]) -> bool:
@@ -318,12 +353,12 @@ def _trusted(crew: Callable[[], Any]) -> Feedback:
     verdict = explore(agents, check=check, budget=BUDGET, progress=False)
     counts = verdict.explored
     if counts is not None and counts.why:
-        return Feedback(False, (f"The explorer does not trust it yet. {counts.why} {upper(verdict.sentence)}.",))
+        return Feedback(False, (f"The explorer does not trust it yet. {counts.why} {verdict.sentence}.",))
     if verdict.holds is None:
         return _not_settled(verdict)
     if isinstance(verdict, Violation):
-        told = f"The explorer trusts it now, and what it found stands: wrong in {verdict.scope}."
-        return _shown(f"{told} {upper(verdict.findings[0].sentence)}", verdict)
+        told = f"The explorer trusts it now, and it finds something wrong in {verdict.scope}. The simplest run:"
+        return _shown(f"{told} {_what(verdict.findings[0])}", verdict)
     return Feedback(True, (f"The explorer trusts it. {verdict.sentence}.",))
 
 

@@ -7,10 +7,13 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations, permutations, product
+from random import Random
 from typing import Any, TypeVar
 
-from commonboard.course.exercise import Exercise, Feedback, NotSolvedYet, call, check_async
+from commonboard.course.exercise import AnswerError, Exercise, Feedback, NotSolvedYet, call, check_async
+from commonboard.course.exercises.faults import check_plain
 from commonboard.course.lesson_stores import FATES, BadLine, UnevenDrawer
+from commonboard.entry import Event, Read, Write
 from commonboard.handle import AgentMemory
 from commonboard.live import LiveRun, run_live
 from commonboard.policies import LastWriterWins
@@ -47,7 +50,10 @@ _LIVE = 20
 
 def _counters(meeting: Callable[..., Any], agents: int) -> dict[str, Callable[[AgentMemory], Awaitable[None]]]:
     """Agents that look, meet, and write; with a meeting of their own."""
+    check_plain(meeting)
     meet = call(meeting, agents)
+    if not callable(meet):
+        raise AnswerError(f"`meeting` gives a function `meet`, not {meet!r:.40}: does it end in `return meet`?")
 
     async def agent(me: AgentMemory) -> None:
         count = await me.value(COUNT)
@@ -60,7 +66,7 @@ def _counters(meeting: Callable[..., Any], agents: int) -> dict[str, Callable[[A
 def _not_met(run: Run | LiveRun) -> str:
     """Why agents did not all look before the first of them wrote; empty if they did."""
     if not run.ok:
-        return "; ".join(map(str, run.troubles)) or f"it ended as {run.outcome}"
+        return str(run.troubles[0]) if run.troubles else f"it ended as {run.outcome}"
     if (count := run.value(COUNT)) != 1:
         return f"the count came to {count}, so somebody looked only when somebody else had written"
     return ""
@@ -80,9 +86,8 @@ def _loses_for_certain(meeting: Callable[..., Any]) -> Feedback:
                 break
         if faults:
             run, why = faults[0]
-            told = (
-                f"{agents} agents do not meet in {len(faults)} of {seed + 1} simulated runs. The first, seed {run.seed}: {why}."
-            )
+            told = f"{agents} agents do not meet in {len(faults)} of {seed + 1} simulated runs."
+            told = f"{told} The first, seed {run.seed}: {why}."
             return Feedback(False, (told,), run=run, picture=run.spacetime(caption=f"Seed {run.seed}: {why}."))
     for number, live in enumerate(_outside(_live_meetings(meeting)), 1):
         if why := _not_met(live):
@@ -92,16 +97,11 @@ def _loses_for_certain(meeting: Callable[..., Any]) -> Feedback:
 
 
 async def _live_meetings(meeting: Callable[..., Any]) -> list[LiveRun]:
-    return [
-        await run_live(
-            _counters(meeting, 2 + seed % 2),
-            store=UnevenDrawer(seed),
-            policy=LastWriterWins(),
-            given={COUNT: 0},
-            timeout_s=PATIENCE_S,
-        )
-        for seed in range(_LIVE)
-    ]
+    runs = []
+    for seed in range(_LIVE):
+        crew, store = _counters(meeting, 2 + seed % 2), UnevenDrawer(seed)
+        runs.append(await run_live(crew, store=store, policy=LastWriterWins(), given={COUNT: 0}, timeout_s=PATIENCE_S))
+    return runs
 
 
 meet_on_purpose = Exercise(
@@ -230,30 +230,31 @@ def _drawn(a: Call, b: Call, look: Look) -> str:
 
 def _says_what_is_certain(second: Callable[..., Any]) -> Feedback:
     """Who is named was second in every order that the record allows, and nobody is named where both may have been."""
-    right = known = 0
+    check_plain(second)
+    records = right = known = 0
     first_wrong = None
     for case in _cases():
         possible = _possible(*case)
         if not possible:
             continue
+        records += 1
         known += len(possible) == 1
         wanted = possible[0] if len(possible) == 1 else None
         said = call(second, *case)
+        if isinstance(said, Call):
+            raise AnswerError("`second` gives a name, such as `a.agent`, or `None`, and not the call itself")
         if said == wanted:
             right += 1
         elif first_wrong is None:
             first_wrong = (case, said, wanted)
-    records = sum(bool(_possible(*case)) for case in _cases())
     if first_wrong is None:
         told = (
-            f"You are right about all {records} records that two writes and a look can leave: it is certain in {known} of them."
+            f"You are right about all {records} records that two writes and a look can leave. In {known} of them it is certain,"
         )
-        return Feedback(True, (told, "In the others nobody can know, and you say so."))
+        return Feedback(True, (f"{told} in the others nobody can know, and you say so.",))
     case, said, wanted = first_wrong
-    if wanted is None:
-        why = f"`second` says {said!r:.40}, and it may have been either of them"
-    else:
-        why = f"`second` says {said!r:.40}, and {wanted} was second, in every order that fits"
+    fits = "it may have been either of them" if wanted is None else f"{wanted} was second, in every order that fits"
+    why = f"`second` says {said!r:.40}, and {fits}"
     return Feedback(False, (f"Right about {right} of {records} records. The first other one: {why}.",), code=_drawn(*case))
 
 
@@ -304,6 +305,8 @@ over. From these rules the recorder concludes its versions; where they leave som
 # --- noted_once -------------------------------------------------------------------------------------------------------
 
 NOTES = "shared/notes"
+LEADS = "lead's note"  # is there before the two begin
+_LINES = 8  # live runs for each way in which the line can be bad
 
 
 def _noted_once(add: Callable[..., Any]) -> Feedback:
@@ -314,32 +317,42 @@ def _noted_once(add: Callable[..., Any]) -> Feedback:
         await add(me, f"{me.name}'s note")
 
     plans = list(product(FATES, repeat=3))
-    runs = zip(plans, _outside(_live_notes(dict.fromkeys(("web", "docs"), agent), plans)), strict=False)
-    faults = []
-    for plan, live in runs:
+    faults: dict[tuple[str, ...], tuple[str, LiveRun]] = {}  # of each plan, the first
+    for plan, live in _outside(_live_notes(dict.fromkeys(("web", "docs"), agent), plans)):
         _raise_if_blank(live.errors.values())
         if why := _wrong_with_the_notes(live):
-            faults.append((plan, why, live))
+            faults.setdefault(plan, (why, live))
     if not faults:
         return Feedback(True, (f"Each note is there once, in each of {len(plans)} ways in which the line can be bad.",))
-    plan, why, live = faults[0]
-    count = f"{len(faults)} of {len(plans)} ways"
-    if live.outcome == "endless":
-        count = "one way"
+    plan, (why, live) = next(iter(faults.items()))
+    count = "one way" if live.outcome == "endless" else f"{len(faults)} of {len(plans)} ways"
     lost = [f"write {number}: {fate}" for number, fate in enumerate(plan, 1)]
     told = f"Something is wrong in {count} in which the line can be bad. The first: {why}. What the line does there:"
     return Feedback(False, (told,), tuple(lost), code=str(live.log))
 
 
+class _UnevenLine(BadLine):
+    """A bad line on which a write takes now longer, now shorter, so that agents meet in more ways than one."""
+
+    def __init__(self, fates: Iterable[str], seed: int) -> None:
+        super().__init__(fates)
+        self._random = Random(seed)
+
+    async def commit(self, *writes: Write, reads: Iterable[Read] = ()) -> list[Event]:
+        for _ in range(self._random.randrange(8)):
+            await asyncio.sleep(0)
+        return await super().commit(*writes, reads=reads)
+
+
 async def _live_notes(
     crew: Mapping[str, Callable[[AgentMemory], Awaitable[None]]], plans: Iterable[tuple[str, ...]]
-) -> list[LiveRun]:
-    """The runs, up to the first that does not end."""
-    runs: list[LiveRun] = []
-    for plan in plans:
-        store = BadLine((FATES[0], *plan))  # what is given is written first
-        runs.append(await run_live(crew, store=store, given={NOTES: []}, timeout_s=PATIENCE_S))
-        if runs[-1].outcome == "endless":
+) -> list[tuple[tuple[str, ...], LiveRun]]:
+    """The plans and their runs, up to the first that does not end."""
+    runs: list[tuple[tuple[str, ...], LiveRun]] = []
+    for plan, seed in product(plans, range(_LINES)):
+        store = _UnevenLine((FATES[0], *plan), seed)  # what is given is written first
+        runs.append((plan, await run_live(crew, store=store, given={NOTES: [LEADS]}, timeout_s=PATIENCE_S)))
+        if runs[-1][1].outcome == "endless":
             break
     return runs
 
@@ -350,11 +363,10 @@ def _wrong_with_the_notes(live: LiveRun) -> str:
     notes = live.value(NOTES)
     if not isinstance(notes, list):
         return f"the notes are no list, but {notes!r:.40}"
-    wanted = [f"{name}'s note" for name in live.agents]
-    gone = [f"{note} is missing" for note in wanted if note not in notes]
-    twice = [f"{note} is there {notes.count(note)} times" for note in wanted if notes.count(note) > 1]
-    more = [f"somebody noted {note!r:.40}" for note in notes if note not in wanted]
-    return ", ".join([*gone, *twice, *more])
+    wanted = [LEADS, *(f"{name}'s note" for name in live.agents)]
+    found = [f"{note} is missing" for note in wanted if note not in notes]
+    found += [f"{note} is there {notes.count(note)} times" for note in wanted if notes.count(note) > 1]
+    return ", ".join([*found, *(f"somebody noted {note!r:.40}" for note in notes if note not in wanted)])
 
 
 noted_once = Exercise(
@@ -363,7 +375,7 @@ noted_once = Exercise(
 **Noted once.** The line to the board is bad. It loses requests, and then nothing was written; and it loses answers, and then it
 was. Whoever wrote gets the same `cb.OutcomeUnknownError` for both. Write `add(me, note)` so that the note is on the list
 `shared/notes` once: not missing, not twice, and nobody else's note gone. `check` runs two agents live, in every way in which the
-first three writes can go.
+first three writes can go; the lead's note is there before.
 """,
     blank="""
 async def add(me, note):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial, wraps
 from typing import Any, ClassVar
 
 from commonboard.check import Verdict, Violation, at_the_end, converges, no_acknowledged_loss
 from commonboard.check.verdict import Finding, Holds, Unknown
-from commonboard.course.exercise import AnswerError, Exercise, Feedback, NotSolvedYet, call, check_async, story, upper
+from commonboard.course.exercise import AnswerError, Exercise, Feedback, NotSolvedYet, call, check_async, story
 from commonboard.explorer import explore
 from commonboard.handle import AgentMemory
-from commonboard.sim import Run, World
+from commonboard.sim import Run, World, simulate
 from commonboard.values import plain
 
 BUDGET = 5_000
@@ -51,16 +52,18 @@ def _bad(verdict: Verdict, where: str) -> Feedback | None:
     """What is told where something went wrong, or nobody can tell; `None` where all is well."""
     if isinstance(verdict, Violation):
         found = verdict.findings[0]
-        told = f"Something goes wrong in {verdict.scope} {where}. The simplest run: {found.sentence}"
-        picture = verdict.run.spacetime(found.operations or story(verdict.run), upper(found.sentence))
+        told = f"{where}, something goes wrong in {verdict.scope}. The simplest run: {found.sentence}"
+        picture = verdict.run.spacetime(found.operations or story(verdict.run), found.sentence)
         return Feedback(False, (told,), run=verdict.run, picture=picture)
-    return None if verdict.holds else Feedback(False, (f"The explorer could not settle it {where}. {verdict.sentence}.",))
+    return None if verdict.holds else Feedback(False, (f"{where}, the explorer could not settle it. {verdict.sentence}.",))
 
 
 # --- read_your_own_note -----------------------------------------------------------------------------------------------
 
 NOTES = "shared/notes"
-GIVEN_NOTES = {f"{NOTES}/lead": "churn is up"}
+LEAD = f"{NOTES}/lead"
+LEADS_NOTES = ("churn is up", "prices rose")
+"""What the lead has written before. Two of them, so that an answer has to look."""
 
 
 def _reads_its_own(note_and_look: Callable[..., Any]) -> Feedback:
@@ -71,25 +74,35 @@ def _reads_its_own(note_and_look: Callable[..., Any]) -> Feedback:
         first = await note_and_look(me, "a draft")
         return [first, await note_and_look(me, "the final text")]
 
-    def wrong(run: Run) -> str:
-        for wanted, told in zip(("a draft", "the final text"), run.results["web"], strict=True):
-            if not isinstance(told, Mapping):
-                return f"note_and_look gave {told!r:.60}, where a dict of all notes belongs."
-            if told.get(f"{NOTES}/web") != wanted:
-                return f"web wrote {wanted!r}, looked, and saw {told.get(f'{NOTES}/web')!r:.60}."
-            if told.get(f"{NOTES}/lead") != GIVEN_NOTES[f"{NOTES}/lead"]:
-                return "the lead's note, which every copy has had from the start, is not among those that web saw."
-        end = run.value(f"{NOTES}/web")
-        return "" if end == "the final text" else f"web's note is {end!r:.60} on the board when all is quiet."
-
     world = World(replicas=2, visibility="eventual")
-    verdict = _explored({"web": web}, _Asked("web sees its own note", wrong), world=world, given=GIVEN_NOTES)
-    bad = _bad(verdict, "of web, on two copies")
-    if bad is not None and verdict.holds is None:
-        tip = "A loop that keeps values alone, such as the dict of notes, can be tried to its end; what calls itself cannot."
-        return Feedback(False, (*bad.sentences, tip))
+    for leads in LEADS_NOTES:
+        given = {LEAD: leads}
+        first = simulate({"web": web}, world=world, given=given, seed=0, max_operations=300, max_steps=20_000)
+        if first.outcome == "endless":  # the search would follow it for a long time
+            return Feedback(False, (f"It never ends: {'; '.join(map(str, first.troubles))}.",))
+        check = _Asked("web sees its own note", partial(_wrong_with_what_web_saw, leads))
+        verdict = _explored({"web": web}, check, world=world, given=given)
+        bad = _bad(verdict, "With web on two copies")
+        if bad is not None and verdict.holds is None:
+            tip = "A loop that keeps values alone, such as the dict of notes, can be tried to its end; what calls itself cannot."
+            return Feedback(False, (*bad.sentences, tip))
+        if bad is not None:
+            return bad
     done = "web sees the note that it has written, and everybody else's, whichever copy answers, in every order."
-    return bad or Feedback(True, (done,))
+    return Feedback(True, (done,))
+
+
+def _wrong_with_what_web_saw(leads: str, run: Run) -> str:
+    for wanted, told in zip(("a draft", "the final text"), run.results["web"], strict=True):
+        if not isinstance(told, Mapping):
+            gave = "nothing" if told is None else f"a {type(told).__name__}"
+            return f"note_and_look gave {gave}, where a dict of all notes belongs."
+        if told.get(f"{NOTES}/web") != wanted:
+            return f"web wrote {wanted!r}, looked, and saw {told.get(f'{NOTES}/web')!r:.60}."
+        if told.get(LEAD) != leads:
+            return f"the lead's note {leads!r}, which every copy has had from the start, is not among those that web saw."
+    end = run.value(f"{NOTES}/web")
+    return "" if end == "the final text" else f"web's note is {end!r:.60} on the board when all is quiet."
 
 
 read_your_own_note = Exercise(
@@ -149,8 +162,8 @@ def _adds_up(settle: Any) -> Feedback:
         ({"web": 2, "docs": 1}, 5, World(replicas=2)),
     ]
     for counts, before, world in cases:
-        told = " and ".join(f"{name}, who counts {times}" for name, times in counts.items())
-        where = f"of {told}, beginning at {before}" + (", where a message may arrive twice" if world.duplicates else "")
+        told = " and ".join(f"{name}, who counts {times}," for name, times in counts.items())
+        where = f"With {told} beginning at {before}" + (", where a message may arrive twice" if world.duplicates else "")
         crew = {name: _counts(times) for name, times in counts.items()}
         check = _Asked("the count adds up", _adding_up_to(sum(counts.values()) + before))
         bad = _bad(_explored(crew, check, policy=_as_given(settle), given={COUNT: before}, world=world), where)
@@ -161,9 +174,16 @@ def _adds_up(settle: Any) -> Feedback:
 
 def _as_given(settle: Any) -> Any:
     """The reader's policy, an error of which is told with its line."""
+    if settle is None:
+        raise AnswerError("`check` takes a policy, or a function of (base, mine, theirs), not None")
     if isinstance(settle, type) or not callable(settle):
         return settle  # a policy, or what `explore` refuses by name
-    return lambda base, mine, theirs: call(settle, base, mine, theirs)
+
+    @wraps(settle)
+    def told_with_its_line(base: Any, mine: Any, theirs: Any) -> Any:
+        return call(settle, base, mine, theirs)
+
+    return told_with_its_line
 
 
 def _counts(times: int) -> Callable[[AgentMemory], Any]:
@@ -254,9 +274,7 @@ def _breaks_it(make_world: Callable[[], Any]) -> Feedback:
         return Feedback(False, (f"No promise is broken in this world: {world}.", f"{verdict.sentence}."))
     run, found = verdict.run, verdict.findings[0]
     if found.kind != "property":
-        told = (
-            f"An agent did not come to its end, which breaks no promise: the finding was not called safe. {upper(found.sentence)}"
-        )
+        told = f"An agent did not come to its end, which breaks no promise: the finding was not called safe. {found.sentence}"
         return Feedback(False, (told,), run=run, picture=verdict.spacetime())
     (fault,) = run.faults
     told = f"One fault is enough, in {verdict.scope}: {fault.what}. The finding was called safe, and no copy has it."
