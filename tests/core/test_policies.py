@@ -196,7 +196,7 @@ def test_append_only_refuses_what_no_longer_begins_with_the_base(theirs: Any) ->
         ([], "this key is append-only"),
         ("text", "this key is append-only"),
         ({"a": 1}, "only a list or a text can be appended to, not a dict"),
-        (5, "only a list or a text can be appended to, not a int"),
+        (5, "only a list or a text can be appended to, not an int"),
     ],
 )
 def test_append_only_admits_nothing_but_growth(value: Any, why: str) -> None:

@@ -155,7 +155,7 @@ class TestACheck:
 
     @pytest.mark.parametrize("answer", [None, True, "fine", 0], ids=str)
     def test_that_gives_no_verdict_is_refused(self, answer: Any) -> None:
-        with pytest.raises(cb.InvalidArgumentError, match=f"the check gave a {type(answer).__name__}; a check takes a Run"):
+        with pytest.raises(cb.InvalidArgumentError, match=r"the check gave .*; a check takes a Run"):
             cb.explore(counter(), counter(), check=lambda run: answer)
 
     @pytest.mark.parametrize("check", [7, "no_lost_updates", []], ids=str)

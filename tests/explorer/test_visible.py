@@ -218,3 +218,11 @@ def test_between_replicas_nothing_that_is_visible_is_told_apart() -> None:
     assert verdict.explored is not None
     assert verdict.explored.method == "every schedule run anew"
     assert "between replicas" in verdict.explored.why
+
+
+def test_what_cannot_be_made_visible_is_refused() -> None:
+    for thing in (3, "text", None):
+        with pytest.raises(cb.errors.InvalidArgumentError, match="visible takes an object that can change"):
+            cb.visible(thing)
+    with pytest.raises(cb.errors.InvalidArgumentError, match="visible takes what can be deep-copied, and a generator cannot"):
+        cb.visible(letter for letter in "ab")

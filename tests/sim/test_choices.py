@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from tests.sim.orders import every
 
 import commonboard as cb
-from commonboard.errors import ReplayError
+from commonboard.errors import InvalidArgumentError, ReplayError
 from commonboard.sim.choices import Choices, Replay, from_text, seeded, to_text
 
 
@@ -269,3 +269,16 @@ def test_a_token_packs_any_list_of_choices(wheels: list[tuple[int, Any]]) -> Non
 @given(st.integers(0, 10**60))
 def test_base_62_is_read_back(number: int) -> None:
     assert from_text(to_text(number)) == number
+
+
+@pytest.mark.parametrize("replay", [3, ["a"], [1.5], [True], {1, 2}])
+def test_what_is_no_replay_is_refused(replay: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="replay= takes a token, a Run, or a list of whole numbers"):
+        cb.simulate(cb.scenarios.counter, replay=replay)
+
+
+@pytest.mark.parametrize("limit", ["max_operations", "max_steps"])
+@pytest.mark.parametrize("number", [0, -1, True, "x", 1.5])
+def test_limits_that_are_no_number_of_steps_are_refused(limit: str, number: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"{limit} must be a whole number of at least 1"):
+        cb.simulate(cb.scenarios.counter, **{limit: number})

@@ -73,3 +73,10 @@ def test_a_policy_that_asks_is_explored_and_keeps_the_reduction() -> None:
     met = cb.at_the_end(lambda state: state["shared/x"] in ("a", "b", "both"), "one of the three")
     verdict = cb.explore({"a": agent, "b": agent}, policy=settles, check=met)
     assert (verdict.holds, verdict.explored.why) == (True, "")  # type: ignore[union-attr]
+
+
+def test_what_cannot_be_asked_is_no_stub() -> None:
+    with pytest.raises(cb.errors.InvalidArgumentError, match="stub takes an async function, not an int"):
+        cb.stub(3)  # type: ignore[arg-type]
+    with pytest.raises(cb.errors.InvalidArgumentError, match=r"answers= takes the \.answers of an earlier stub, not a list"):
+        cb.stub(answers=["a"])  # type: ignore[arg-type]

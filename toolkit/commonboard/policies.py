@@ -13,7 +13,7 @@ from hashlib import sha256
 from random import Random
 from typing import Any, ClassVar, Final, Literal
 
-from commonboard.errors import PolicyError, UnstorableValueError
+from commonboard.errors import PolicyError, UnstorableValueError, kind_of
 from commonboard.values import canonical_json, copy_json
 
 
@@ -269,7 +269,7 @@ class AppendOnly(ConflictPolicy):
 
     def admit(self, base: Version | None, mine: Version) -> bool | Reject:
         if not isinstance(mine.value, (list, str)):
-            return Reject(f"only a list or a text can be appended to, not a {type(mine.value).__name__}")
+            return Reject(f"only a list or a text can be appended to, not {kind_of(mine.value)}")
         if base is None or base.value is None:
             return True
         if type(base.value) is not type(mine.value) or mine.value[: len(base.value)] != base.value:

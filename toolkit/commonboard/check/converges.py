@@ -17,10 +17,9 @@ from itertools import combinations
 from typing import Any
 
 from commonboard.check import lost_updates
-from commonboard.check.model import kind_of
 from commonboard.check.subject import untouched
 from commonboard.check.verdict import Finding, Holds, Unknown, Verdict, Violation
-from commonboard.errors import SubjectError
+from commonboard.errors import SubjectError, kind_of
 from commonboard.history import GIVEN, WRITES, History, Operation
 from commonboard.sim import Run
 from commonboard.sim.replicas import state_of

@@ -24,8 +24,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
-from commonboard.check.model import kind_of
-from commonboard.errors import ConflictError, InvalidArgumentError, NotAdmittedError, SubjectError
+from commonboard.errors import ConflictError, InvalidArgumentError, NotAdmittedError, SubjectError, kind_of
 from commonboard.handle import SHARED
 from commonboard.history import GIVEN, Operation
 from commonboard.sim import Run, Scenario

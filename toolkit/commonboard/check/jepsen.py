@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from commonboard.check.edn import Keyword, form, forms
-from commonboard.check.model import UNKNOWN, Call, frozen, kind_of
-from commonboard.errors import CommonboardError, HistoryFormatError, SubjectError
+from commonboard.check.model import UNKNOWN, Call, frozen
+from commonboard.errors import CommonboardError, HistoryFormatError, SubjectError, kind_of
 
 KINDS = {
     "read": "read",

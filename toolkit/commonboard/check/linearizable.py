@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from commonboard.check.board import Board
-from commonboard.check.model import ILLEGAL, UNKNOWN, Call, Model, State, counted, kind_of
+from commonboard.check.model import ILLEGAL, UNKNOWN, Call, Model, State, counted
 from commonboard.check.shrink_history import Shrinker, Shrunk
 from commonboard.check.subject import judged
 from commonboard.check.verdict import Finding, Holds, Unknown, Verdict, Violation
 from commonboard.check.wgl import Decision, Search, decide
-from commonboard.errors import InvalidArgumentError, SubjectError
+from commonboard.errors import InvalidArgumentError, SubjectError, kind_of
 from commonboard.history import GIVEN, History
 
 NAME = "linearizable"

@@ -257,20 +257,6 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:40]} … {text[-38:]}"
 
 
-def kind_of(thing: Any) -> str:
-    """What sort of thing somebody handed in, as a text to print.
-
-    >>> kind_of(3), kind_of("x"), kind_of(None), kind_of(int)
-    ('an int', 'a str', 'None', 'the class int')
-    """
-    if thing is None:
-        return "None"
-    if isinstance(thing, type):
-        return f"the class {thing.__name__}"
-    name = type(thing).__name__
-    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
-
-
 def counted(count: int, word: str) -> str:
     """A number of things, as a text to print.
 

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from commonboard.check.model import kind_of
 from commonboard.entry import Event
-from commonboard.errors import SubjectError
+from commonboard.errors import SubjectError, kind_of
 from commonboard.history import History
 
 

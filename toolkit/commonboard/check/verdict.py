@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NoReturn
 
 from commonboard.check.exploration import Explored
 from commonboard.entry import Viewable
-from commonboard.errors import CommonboardError
+from commonboard.errors import CommonboardError, kind_of
 from commonboard.history import History, Operation
 
 
@@ -64,9 +64,7 @@ class Verdict(Viewable):
     sampler: Callable[[int], list[Any]] | None = None
 
     def __bool__(self) -> NoReturn:
-        raise TypeError(
-            f"a {type(self).__name__} is neither true nor false; ask .holds (True, False or None), or call .assert_holds()"
-        )
+        raise TypeError(f"{kind_of(self)} is neither true nor false; ask .holds (True, False or None), or call .assert_holds()")
 
     @property
     def sentence(self) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from commonboard.check.fates import fates
 from commonboard.check.properties import Property
 from commonboard.check.verdict import Finding, Holds, Unknown, Verdict, Violation, in_words
-from commonboard.errors import CommonboardError, InvalidArgumentError
+from commonboard.errors import CommonboardError, InvalidArgumentError, kind_of
 from commonboard.explorer.moves import Move, Moves, State
 from commonboard.explorer.program import Program
 from commonboard.explorer.search import Judge, numbers
@@ -75,7 +75,7 @@ def failure(program: Program, check: Check, run: Run) -> Verdict:
         run.faults = faults
     if not isinstance(verdict, Verdict):
         raise InvalidArgumentError(
-            f"the check gave a {type(verdict).__name__}; a check takes a Run and gives a Verdict. For a predicate on the board: "
+            f"the check gave {kind_of(verdict)}; a check takes a Run and gives a Verdict. For a predicate on the board: "
             "check=cb.at_the_end(lambda state: …), or cb.always(…)"
         )
     if isinstance(verdict, Violation):

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
+from commonboard.errors import InvalidArgumentError, kind_of
 from commonboard.explorer.spinning import PLAIN
 
 _READS = frozenset(
@@ -107,6 +108,9 @@ def visible(obj: Any) -> Any:
     Returns:
         A stand-in for it; give that to the agents instead.
 
+    Raises:
+        InvalidArgumentError: it cannot change, or cannot be copied.
+
     >>> import commonboard as cb
     >>> seen = cb.visible([])
     >>> async def looks(me):
@@ -118,7 +122,14 @@ def visible(obj: Any) -> Any:
     >>> cb.explore(looks, looks, check=once).holds
     False
     """
-    return obj if isinstance(obj, Visible) else Visible(obj)
+    if isinstance(obj, Visible):
+        return obj
+    if isinstance(obj, PLAIN):
+        raise InvalidArgumentError(f"visible takes an object that can change, such as a list, not {kind_of(obj)}")
+    try:
+        return Visible(obj)
+    except Exception as error:  # whatever an object raises that cannot be copied
+        raise InvalidArgumentError(f"visible takes what can be deep-copied, and {kind_of(obj)} cannot: {error}") from error
 
 
 def used(thing: Visible) -> str:

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from commonboard.errors import AgentError
+from commonboard.errors import AgentError, kind_of
 from commonboard.handle import AgentMemory, check_agent_name
 from commonboard.history import GIVEN
 from commonboard.sim.scenario import Scenario
@@ -24,7 +24,7 @@ def named_agents(agents: Any) -> dict[str, Callable[[Any], Any]]:
     elif callable(agents) or isinstance(agents, (list, tuple)):
         crew = _numbered([agents] if callable(agents) else list(agents))
     else:
-        raise AgentError(f"a {type(agents).__name__} is no agent; give async functions, or a dict of name to async function")
+        raise AgentError(f"{kind_of(agents)} is no agent; give async functions, or a dict of name to async function")
     if not crew:
         raise AgentError("there are no agents; give async functions, or a dict of name to async function")
     for name, fn in crew.items():
@@ -48,7 +48,7 @@ def _numbered(functions: list[Any]) -> dict[str, Any]:
 
 def _check_agent(name: str, fn: Any) -> None:
     if not callable(fn):
-        raise _no_agent(name, f"a {type(fn).__name__}")
+        raise _no_agent(name, kind_of(fn))
     if inspect.isasyncgenfunction(fn):
         raise _no_agent(name, "an async generator (it holds a yield)")
     if isinstance(fn, Scenario):
@@ -71,7 +71,7 @@ def begun(name: str, fn: Callable[[Any], Any], handle: AgentMemory) -> Coroutine
                 raise _no_agent(name, f"a function that cannot be called with a handle ({error})") from None
         raise
     if not inspect.iscoroutine(made):
-        raise _no_agent(name, f"not async (calling it gave a {type(made).__name__})")
+        raise _no_agent(name, f"not async (calling it gave {kind_of(made)})")
     return made
 
 

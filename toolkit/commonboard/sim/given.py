@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from commonboard.entry import MemoryEntry, Write, check_key
-from commonboard.errors import InvalidArgumentError, InvalidKeyError
+from commonboard.errors import InvalidArgumentError, InvalidKeyError, kind_of
 from commonboard.history import GIVEN
 from commonboard.values import MARKERS, encode
 
@@ -47,5 +47,5 @@ def _full_key(key: Any) -> str:
 
 def _neither(thing: Any) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"given= takes {{full key: value}}, or entries such as `await memory.list()` gives, not a {type(thing).__name__}"
+        f"given= takes {{full key: value}}, or entries such as `await memory.list()` gives, not {kind_of(thing)}"
     )

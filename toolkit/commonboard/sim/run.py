@@ -77,6 +77,9 @@ def simulate(
         raise InvalidArgumentError(f"timing is 'exact' or 'free', not {timing!r:.60}")
     if not isinstance(late_starts, bool):
         raise InvalidArgumentError(f"late_starts is True or False, not {late_starts!r:.60}")
+    for name, number in (("max_operations", max_operations), ("max_steps", max_steps)):
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise InvalidArgumentError(f"{name} must be a whole number of at least 1, not {number!r:.60}")
     timing, late_starts = getattr(replayed, "timing", timing), getattr(replayed, "late_starts", late_starts)
     max_operations = getattr(replayed, "cut", None) or max_operations
     choices = Choices(replayed or (None if seed is None else seeded(seed)), timing, late_starts)
@@ -95,4 +98,8 @@ def _replayed(replay: Any) -> Any:
         return Replay(replay)
     if isinstance(replay, Run):
         return Retrace(replay.choices)
-    return replay if hasattr(replay, "sees") else Listed(replay)
+    if hasattr(replay, "sees"):
+        return replay
+    if not isinstance(replay, Sequence) or not all(type(number) is int for number in replay):
+        raise InvalidArgumentError(f"replay= takes a token, a Run, or a list of whole numbers, not {replay!r:.60}")
+    return Listed(replay)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from typing import Any
 
-from commonboard.errors import InvalidArgumentError
+from commonboard.errors import InvalidArgumentError, kind_of
 
 Agent = Callable[[Any], Any]
 State = Mapping[str, Any]
@@ -60,7 +60,7 @@ class Scenario:
 
     def __post_init__(self) -> None:
         if not isinstance(self.agents, Mapping):
-            raise InvalidArgumentError(f"agents= takes a dict of name to async function, not a {type(self.agents).__name__}")
+            raise InvalidArgumentError(f"agents= takes a dict of name to async function, not {kind_of(self.agents)}")
         if isinstance(self.intents, str):
             raise InvalidArgumentError(f"intents= takes a tuple of intents, not one text: write ({self.intents!r},)")
 

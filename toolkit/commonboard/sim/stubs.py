@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from commonboard.errors import InvalidArgumentError, SimulationError
+from commonboard.errors import InvalidArgumentError, SimulationError, kind_of
 from commonboard.sim.loop import SimLoop
 from commonboard.values import canonical_json, copy_json
 
@@ -71,4 +71,8 @@ def stub(call: Callable[..., Any] | None = None, answers: Mapping[str, Any] | No
     >>> cb.explore({"a": agent, "b": agent}, policy=settles, check=cb.at_the_end(lambda state: True, "anything")).holds
     True
     """
+    if call is not None and not callable(call):
+        raise InvalidArgumentError(f"stub takes an async function, not {kind_of(call)}")
+    if answers is not None and not isinstance(answers, Mapping):
+        raise InvalidArgumentError(f"answers= takes the .answers of an earlier stub, not {kind_of(answers)}")
     return Stub(call, answers or {})
