@@ -410,3 +410,23 @@ def test_agents_that_gather_tasks_keep_their_name() -> None:
 
     live = run(run_live({"me": both}))
     assert {op.agent for op in live.history} == {"me"}
+
+
+def test_errors_name_the_store_that_was_given_and_not_its_recorder() -> None:
+    live = run(run_live({"me": add}, store=FiveMethods()))
+    assert "which FiveMethods does not have" in str(live)
+    assert "RecordedStore" not in str(live)
+
+
+def test_a_write_without_an_answer_is_drawn_as_one() -> None:
+    class Silent(FiveMethods):
+        async def set(self, key: str, value: str, metadata: Any = None) -> None:
+            await super().set(key, value, metadata)
+            raise ConnectionError("the answer was lost")
+
+    async def writes(me: cb.AgentMemory) -> None:
+        await me.shared.write("n", 1)
+
+    live = run(run_live({"me": writes}, store=Silent()))
+    assert "write, no answer" in str(live.spacetime())
+    assert "No answer came back." in live.spacetime()._repr_html_()

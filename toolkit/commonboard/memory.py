@@ -193,7 +193,7 @@ class SharedMemory:
 
     def _need_log(self) -> None:
         if not self._port.has_commit:
-            raise CapabilityError(f"{type(self.store).__name__} keeps no log; use a built-in store such as InMemoryStore()")
+            raise CapabilityError(f"{self._port.name} keeps no log; use a built-in store such as InMemoryStore()")
 
     async def _set_turn(self, turn: int, expect: Expectation = ANY) -> int:
         for write in self._turn_writes(turn, expect):
@@ -327,7 +327,7 @@ class SharedMemory:
         text = canonical_json(item)
         if not self._port.has_commit:
             if not self._port.has_compare_and_set:
-                name = type(self.store).__name__
+                name = self._port.name
                 raise CapabilityError(f"{name} can append neither in one step nor by compare-and-set; use a built-in store")
 
             def add(items: Any) -> Any:
@@ -360,7 +360,7 @@ class SharedMemory:
         await self._refresh_turn()
         if self._in_parts and await parts_of(self._port, key):
             raise CapabilityError(
-                f"{key!r} is kept in parts, one for each writer, and {type(self.store).__name__} cannot delete them in one step; "
+                f"{key!r} is kept in parts, one for each writer, and {self._port.name} cannot delete them in one step; "
                 f"nothing was deleted: delete the keys {key + '/@…'!r} one by one"
             )
         write = Write(key, None, None, expect, actor, reason, self._turn, sightings.saw(key))
@@ -369,7 +369,7 @@ class SharedMemory:
 
     def _transaction(self, me: AgentMemory, number: int, isolation: Any, prefixes: Any) -> Transaction:
         if not self._port.has_commit:
-            name = type(self.store).__name__
+            name = self._port.name
             raise CapabilityError(f"{name} has no transactions: it cannot commit several keys as one step; use a built-in store")
         return Transaction(self, me, isolation, prefixes, self._looks(me, number))
 

@@ -41,7 +41,7 @@ async def update_part(port: Port, key: str, change: Callable[[Any], Any], policy
     """
     if (await port.look(key)).entry is not None:
         raise CapabilityError(
-            f"{key!r} holds a value that was written whole, and {type(port.store).__name__} cannot merge with that; "
+            f"{key!r} holds a value that was written whole, and {port.name} cannot merge with that; "
             "delete the key first, or use a built-in store"
         )
     entries = await parts_of(port, key)

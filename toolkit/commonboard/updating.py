@@ -123,7 +123,7 @@ def check_capability(port: Port, policy: ConflictPolicy) -> None:
     """
     if policy.expects == "nothing" or port.has_commit:
         return
-    name = type(port.store).__name__
+    name = port.name
     if not port.has_compare_and_set:
         if isinstance(policy, Merge):
             return

@@ -23,6 +23,7 @@ from commonboard.recording.facts import MARK, Clock, Fact, Recording, Shown, Tap
 from commonboard.recording.settling import settled
 from commonboard.recording.telling import Told, histories, tell
 from commonboard.rule import check_expiry
+from commonboard.stores.port import name_of
 from commonboard.stores.protocol import check_store, is_built_in
 from commonboard.values import TYPE, canonical_json
 
@@ -35,7 +36,13 @@ class _Recorded:
         self.tape = tape
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.inner!r}, {len(self.tape.facts)} calls)"
+        calls = len(self.tape.facts)
+        return f"{type(self).__name__}({name_of(self.inner)}, {calls} call{'' if calls == 1 else 's'})"
+
+    @property
+    def recorded(self) -> Any:
+        """The store inside: errors name that."""
+        return self.inner
 
     @property
     def history(self) -> History:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from commonboard.history import GIVEN, Operation
 from commonboard.show.brief import Piece, text, told
 from commonboard.show.measure import mono_width, sans_width, shorten, shorten_middle
-from commonboard.show.story import label, seconds, version
+from commonboard.show.story import seconds, version
 from commonboard.show.timeline import Row, Timeline
 
 LABEL, MONO, KEY, WORD, HEAD = 11.5, 12.0, 11.0, 12.5, 13.0
@@ -113,11 +113,12 @@ def time_label(row: Row, op: Operation | None) -> str:
 
 def _words(line: Timeline, place: int) -> Words:
     op, story = line.operation(place), line.story
-    beside = "" if op.agent == GIVEN or op.kind == "merge" else label(op)
+    beside = "" if op.agent == GIVEN or op.kind == "merge" else story.label(place)
     if op.kind == "think" or (op.kind == "fault" and beside):
         pieces: list[Piece] = []
     elif op.kind == "fault":
-        pieces = [Piece(shorten(op.note.removeprefix(f"{op.agent} "), _NOTE), "quiet")]
+        which = f": {op.key}" if op.fault == "forgotten" and line.key is None else ""
+        pieces = [Piece(shorten(op.note.removeprefix(f"{op.agent} ") + which, _NOTE), "quiet")]
     elif not op.ok:
         there = f"refused: v{op.replaced} is there" if op.replaced is not None else "refused"
         pieces = [Piece(there, "lost")]

@@ -31,6 +31,8 @@ class Story:
         self.past: list[Past] = []
         self._places: dict[int, int] = {}
         self._sentences: dict[int, str] = {}
+        # In a simulation, the loss of an answer is an operation of its own.
+        self._told_of_answers = any(op.fault == "lost answer" for op in self.operations)
         self._by_dot = {op.dot: op for op in self.operations if op.dot and op.kind not in ("merge", "fault")}
         newest: dict[Where, Operation] = {}
         made: dict[tuple[Where, int], Operation] = {}
@@ -82,6 +84,15 @@ class Story:
         names = dict.fromkeys(self._by_dot[dot].agent if dot in self._by_dot else dot for dot in op.dropped)
         return " and ".join(names)
 
+    def unanswered(self, place: int) -> bool:
+        """Whether whoever wrote never learnt what came of it, and nothing else in the picture says so."""
+        op = self.operations[place]
+        return op.is_write and not op.acknowledged and not self._told_of_answers
+
+    def label(self, place: int) -> str:
+        """What stands beside the mark in the agent's lane."""
+        return f"{label(self.operations[place])}{', no answer' if self.unanswered(place) else ''}"
+
     def word(self, place: int) -> str:
         """A few words beside a mark of the guilty path."""
         op = self.operations[place]
@@ -109,7 +120,8 @@ class Story:
         """The whole operation in one sentence, without its time."""
         told = self._sentences.get(place)
         if told is None:
-            told = self._sentences[place] = self._sentence(place)
+            told = self._sentence(place) + (" No answer came back." if self.unanswered(place) else "")
+            self._sentences[place] = told
         return told
 
     def _sentence(self, place: int) -> str:

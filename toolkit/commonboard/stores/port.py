@@ -23,13 +23,19 @@ class CapabilityWarning(UserWarning):
     """The store does less than the built-in ones; what is missing is said."""
 
 
+def name_of(store: Any) -> str:
+    """What errors call a store; a recorder around one is called what it records."""
+    recorder = isinstance(getattr(type(store), "recorded", None), property)
+    return type(store.recorded if recorder else store).__name__
+
+
 class BuiltInPort:
     """Straight through."""
 
     has_commit = True
 
     def __init__(self, store: Any) -> None:
-        self.store = store
+        self.store, self.name = store, name_of(store)
         self.has_compare_and_set = callable(getattr(store, "compare_and_set", None))
 
     async def look(self, key: str) -> Reading:
@@ -52,7 +58,7 @@ class ForeignPort:
     has_commit = False
 
     def __init__(self, store: Any) -> None:
-        self.store = store
+        self.store, self.name = store, name_of(store)
         self.has_compare_and_set = callable(getattr(store, "compare_and_set", None))
         self._has_expiry = callable(getattr(store, "set_with_expiry", None))
         self._warned: set[str] = set()
@@ -64,13 +70,13 @@ class ForeignPort:
     async def commit(self, *writes: Write) -> list[Event]:
         if len(writes) != 1:
             raise CapabilityError(
-                f"{self._name} cannot write {len(writes)} keys as one step; write them one by one, or use a built-in store"
+                f"{self.name} cannot write {len(writes)} keys as one step; write them one by one, or use a built-in store"
             )
         (write,) = writes
         check_write(write)
         write = replace(write, metadata=check_metadata(write.metadata))  # its own copy: a store may keep what it is given
         if write.append:
-            raise CapabilityError(f"{self._name} cannot append in one step")
+            raise CapabilityError(f"{self.name} cannot append in one step")
         if write.expect is not ANY:
             await self._compare_and_set(write)
         elif write.value is None:
@@ -85,10 +91,10 @@ class ForeignPort:
 
     async def list(self, prefix: str = "", limit: int | None = None, after: str | None = None) -> Page:
         if limit is not None or after is not None:
-            raise CapabilityError(f"{self._name} lists everything at once; it has no limit= and no after=")
+            raise CapabilityError(f"{self.name} lists everything at once; it has no limit= and no after=")
         found = await self._call("list")
         if not isinstance(found, Iterable):
-            raise StoreShapeError(f"{self._name}.list gave a {type(found).__name__}; it gives a list of entries")
+            raise StoreShapeError(f"{self.name}.list gave a {type(found).__name__}; it gives a list of entries")
         return Page(entry for entry in map(self._entry, found) if entry is not None and under(prefix, entry.key))
 
     def expectation(self, reading: Reading) -> Expectation:
@@ -99,11 +105,11 @@ class ForeignPort:
 
     async def _compare_and_set(self, write: Write) -> None:
         if not self.has_compare_and_set:
-            raise CapabilityError(f"{self._name} has no compare_and_set, so a write cannot expect anything; use a built-in store")
+            raise CapabilityError(f"{self.name} has no compare_and_set, so a write cannot expect anything; use a built-in store")
         if isinstance(write.expect, int):
-            raise CapabilityError(f"{self._name} keeps no versions; expect ABSENT or the stored text instead of {write.expect}")
+            raise CapabilityError(f"{self.name} keeps no versions; expect ABSENT or the stored text instead of {write.expect}")
         if write.value is None or write.expires_at_turn is not None:
-            raise CapabilityError(f"{self._name} can compare-and-set a value only: no conditional delete, no expiry with it")
+            raise CapabilityError(f"{self.name} can compare-and-set a value only: no conditional delete, no expiry with it")
         expected = None if write.expect is ABSENT else write.expect
         if not await self._call("compare_and_set", write.key, expected, write.value, write.metadata):
             found = (await self.look(write.key)).entry
@@ -119,7 +125,7 @@ class ForeignPort:
         made = getattr(self.store, method)(*args)
         if not inspect.isawaitable(made):
             raise StoreShapeError(
-                f"{self._name}.{method} is not async: it returned {type(made).__name__}; write `async def {method}`"
+                f"{self.name}.{method} is not async: it returned {type(made).__name__}; write `async def {method}`"
             )
         awaited: Awaitable[Any] = made
         return await awaited
@@ -139,7 +145,7 @@ class ForeignPort:
                 check_expiry(entry.expires_at_turn, entry.key)
         except (AttributeError, TypeError, ValueError) as error:
             raise StoreShapeError(
-                f"{self._name} gave a {type(found).__name__} as an entry ({error}); an entry has key, value and metadata, "
+                f"{self.name} gave a {type(found).__name__} as an entry ({error}); an entry has key, value and metadata, "
                 "such as cb.MemoryEntry(key, value, metadata)"
             ) from None
         return entry
@@ -147,11 +153,7 @@ class ForeignPort:
     def _warn(self, what: str, consequence: str) -> None:
         if what not in self._warned:
             self._warned.add(what)
-            warnings.warn(f"{self._name} has no {what}: {consequence}", CapabilityWarning, stacklevel=2)
-
-    @property
-    def _name(self) -> str:
-        return type(self.store).__name__
+            warnings.warn(f"{self.name} has no {what}: {consequence}", CapabilityWarning, stacklevel=2)
 
 
 Port = BuiltInPort | ForeignPort
