@@ -75,6 +75,12 @@ def test_show_picks_by_prefix_and_by_writer(board: Path) -> None:
     assert keys("--actor", "docs") == []
 
 
+@pytest.mark.parametrize("command", ["show", "log"])
+def test_a_writer_who_wrote_nothing_is_told_with_those_who_did(board: Path, command: str) -> None:
+    told = call(command, "board.json", "--actor", "wbe", code=1)
+    assert "'wbe' wrote nothing of this in board.json; there is something by 'web'" in told
+
+
 def test_show_as_json_has_whole_values(board: Path) -> None:
     first: dict[str, Any] = json.loads(call("show", "board.json", "--json"))[0]
     assert first["value"] == ["churn is up [bold]", LONG]

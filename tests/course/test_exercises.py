@@ -23,7 +23,7 @@ def exercise(request: pytest.FixtureRequest) -> Exercise:
 def test_the_blank_fails_kindly_and_the_notebook_runs_on(exercise: Exercise) -> None:
     feedback = run_cell(exercise.blank)
     assert isinstance(feedback, Feedback)
-    assert repr(feedback).startswith("Not solved yet")
+    assert repr(feedback).startswith("Put your code")
     assert f"ex.{exercise.name}.hint()" in repr(feedback)
     with pytest.raises(NotSolvedError, match=exercise.name):
         exercise.assert_solved()

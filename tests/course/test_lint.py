@@ -45,7 +45,7 @@ def good() -> Notebook:
                 prose("### Another section\n\n![two agents](page.md)\n\n```python\n# simply a comment, and no title\n```"),
                 code(3, "picture", {"text/plain": "Picture()", "text/html": picture()}),
                 code(4, "ex.claim_the_task", {"text/plain": "Exercise"}),
-                code(5, ex.claim_the_task.blank, {"text/plain": "Not solved yet"}),
+                code(5, ex.claim_the_task.blank, {"text/plain": "Put your code"}),
                 code(6, "ex.claim_the_task.hint()", {"text/plain": "Hint"}),
                 code(7, "ex.claim_the_task.solution()", {"text/plain": "Solution"}),
                 code(8, FINISH, text="No task died unseen.\n"),

@@ -59,8 +59,8 @@ def test_a_partition_is_a_hatched_band_from_its_beginning_to_its_end() -> None:
     ((lane, top, bottom),) = line.cuts()
     assert line.stores[lane] == "replica-1"
     assert [line.rows[top].places, line.rows[bottom].places] == [[begin], [end]]
-    assert 'class="hatch"' in made.history.spacetime().svg
-    assert 'class="hatch"' not in run("crash", replicas=2, crashes=1).history.spacetime().svg
+    assert 'class="store hatch"' in made.history.spacetime().svg
+    assert 'class="store hatch"' not in run("crash", replicas=2, crashes=1).history.spacetime().svg
 
 
 def test_what_a_crash_forgot_shows_in_the_board_from_then_on() -> None:

@@ -48,6 +48,8 @@ def show(
         kept = [entry for entry in page if key in ("", entry.key) and actor in ("", entry.actor)]
         if key and not kept:
             raise fail(f"{file} has no key {key!r}" + (f" that {actor!r} wrote" if actor else ""), 1)
+        if actor and not kept and not json:
+            raise _nobody(file, actor, [entry.actor for entry in page])
         if json:
             say_json([_entry(entry) for entry in kept])
         elif key:
@@ -74,11 +76,18 @@ def log(
 
     with plainly():
         events = run(open_board(file).log(key=key or None, actor=actor or None))
+        if actor and not events and not json:
+            raise _nobody(file, actor, [event.actor for event in run(open_board(file).log(key=key or None))])
         if json:
             say_json([_event(event) for event in events])
         else:
             table = tabled(events)
             show_table(without(table, "turn") if len({event.turn for event in events}) < 2 else table)
+
+
+def _nobody(file: str, actor: str, writers: list[str | None]) -> typer.Exit:
+    names = ", ".join(repr(name) for name in dict.fromkeys(writers) if name)
+    return fail(f"{actor!r} wrote nothing of this in {file}; {f'there is something by {names}' if names else 'nobody did'}", 1)
 
 
 def open_board(place: str) -> SharedMemory:

@@ -50,7 +50,10 @@ def grid(
         say(f"wrote {html}")
     unknown = [cell for each in made for cell in each if cell.answer == "unknown"]
     if unknown:
-        raise fail(f"nobody can tell yet of {len(unknown)} cells: {'; '.join(map(repr, unknown))}", FOUND)
+        raise fail(
+            f"nobody can tell yet of {len(unknown)} cell{'' if len(unknown) == 1 else 's'}: {'; '.join(map(repr, unknown))}",
+            FOUND,
+        )
 
 
 def _tell(cell: Cell | None) -> None:

@@ -228,7 +228,7 @@ class Exercise:
             self._check_call(answer)
             self.feedback = replace(self.judge(*answer), name=self.name)
         except NotSolvedYet:
-            told = "Not solved yet: put your code in the place of `ex.not_solved_yet()`, and run the cell again."
+            told = "Put your code in the place of `ex.not_solved_yet()`, and run the cell again."
             self.feedback = Feedback(False, (f"{told} Stuck? `ex.{self.name}.hint()` is one step nearer.",))
         except CommonboardError as error:
             self.feedback = Feedback(False, (f"This could not be run: {error}.",))

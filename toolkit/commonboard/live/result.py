@@ -135,5 +135,5 @@ class LiveRun(Viewable):
         where = f" in {self.processes} processes" if self.processes > 1 else ""
         return (
             f"Live run of {', '.join(self.agents)} under {self.policy} on {self.store}{where}: {self.outcome}, "
-            f"{len(acts)} operations on the store, {self.retries} of them refused"
+            f"{len(acts)} operation{'' if len(acts) == 1 else 's'} on the store, {self.retries} of them refused"
         )

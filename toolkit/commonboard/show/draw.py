@@ -35,7 +35,7 @@ def draw(line: Timeline, place: Layout, title: str, description: str) -> str:
         f'<rect class="card" x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="10"/>',
         *_now(line, place),
         *_lanes(line, place),
-        *(hatched(place.store_x[lane] + 3, 9, place.ys[top] - 12, place.ys[end] + 12) for lane, top, end in line.cuts()),
+        *(hatched(place.store_x[lane] + 2, 11, place.ys[top] - 12, place.ys[end] + 12) for lane, top, end in line.cuts()),
         *_bars(line, place),
         *_guilt(line, place),
     ]
@@ -173,7 +173,8 @@ def _operation(line: Timeline, place: Layout, row: Row, words: Words, y: float) 
     if x is not None:
         parts.append(_text("q i", x + 13, y + 4, words.label) if op.kind == "think" else _text("", x + 12, y - 6, words.label))
     if words.key:
-        parts.append(_text("k", place.key_x, y - 6, words.key, ' text-anchor="end"'))
+        beside_badge = 24 if count and x is None else 0
+        parts.append(_text("k", place.key_x - beside_badge, y - 6, words.key, ' text-anchor="end"'))
     if op.kind != "think":
         parts.append(_value(place.store_x[line.lane(op)] + 14, y + (19 if goes_left(line, op) else 4), words))
     if count:

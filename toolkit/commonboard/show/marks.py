@@ -154,8 +154,8 @@ def hatched(x: float, width: float, top: float, bottom: float) -> str:
         lines.append(f"M{number(x)} {number(y + slope)}l{number(width)} {number(-slope)}")
         y += slope
     # Its style stands here, so that pictures without one keep the bytes they had.
-    style = 'stroke="#8b96a2" stroke-width="1.2" opacity=".55" fill="none"'
-    return f'<path class="hatch" {style} d="{"".join(lines)}"/>' if lines else ""
+    style = 'stroke="currentColor" stroke-width="2" opacity=".8" fill="none"'
+    return f'<path class="store hatch" {style} d="{"".join(lines)}"/>' if lines else ""
 
 
 def badge(x: float, y: float, count: int) -> str:

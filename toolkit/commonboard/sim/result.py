@@ -114,13 +114,14 @@ class Run(Viewable):
         operations = sum(kind not in ("think", "merge", "fault") for kind in kinds)
         lines = [
             f"Run of {who} under {self.policy}, {how}: {self.outcome} after {self.seconds:g} virtual s, "
-            f"{operations} operations on the store, {self.retries} of them refused"
+            f"{operations} operation{'' if operations == 1 else 's'} on the store, {self.retries} of them refused"
         ]
         lines += [f"  {trouble}" for trouble in self.troubles]
         if self.faults:
             lines.append(f"  faults: {'; '.join(map(str, self.faults))}")
         if self.unresolved:
-            lines.append(f"  {self.unresolved} key(s) still have more than one value")
+            keys = "1 key still has" if self.unresolved == 1 else f"{self.unresolved} keys still have"
+            lines.append(f"  {keys} more than one value")
         if self.seed is None or len(self.choices) <= 100:
             lines.append(f"  replay={self.token!r}")
         return "\n".join(lines)
