@@ -161,6 +161,13 @@ def test_a_key_that_is_not_there_is_told(board: Path) -> None:
     assert (done.exit_code, done.stderr) == (1, "commonboard: board.json has no key 'web/nothing'\n")
 
 
+def test_a_key_without_events_is_told(board: Path) -> None:
+    said = call("log", "board.json", "--key", "nothing", code=1)
+    assert said.strip() == (
+        "commonboard: board.json has no event of the key 'nothing'; `commonboard show board.json` tells which keys there are"
+    )
+
+
 def test_on_a_terminal_brackets_in_values_are_no_markup_and_no_column_is_left_out(
     board: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,6 +75,7 @@ def test_replicas_are_worlds() -> None:
         (["counter", "--agents", "2,3", "--keys", "1,2"], "one knob at a time"),
         (["research_crew", "--agents", "2"], "`commonboard compare --list` tells what each scenario takes"),
         (["counter", "--html", "nosuch/page.html"], "make it first"),
+        (["counter", "--html", "."], ". is a folder; give the page a name, such as page.html"),
         (["counter", "--replicas", "0"], "replicas"),
     ],
 )
@@ -176,6 +177,7 @@ def test_a_page_on_which_nothing_was_lost_says_so_and_shows_no_loss() -> None:
 def test_the_worst_row_of_a_sweep_is_told_with_its_number(tmp_path: Path) -> None:
     html = html_of(tmp_path, "counter", "--agents", "2,8")
     assert "<strong>LastWriterWins</strong> with 8 agents" in html
+    assert "</strong> with 1 key," in html_of(tmp_path, "counter", "--keys", "1,9")
 
 
 def test_what_is_typed_is_escaped() -> None:

@@ -38,3 +38,9 @@ def test_what_is_called_wrongly_is_told_in_one_line(wrong: tuple[str, str]) -> N
     output = call(*wrong, code=2)
     assert output.startswith("commonboard: there is no ")
     assert len(output.splitlines()) == 1
+
+
+def test_a_page_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> None:
+    assert call("--html", str(tmp_path), code=2).startswith(f"commonboard: {tmp_path} is a folder; give the page a name")
+    too_long = tmp_path / ("n" * 300)
+    assert call(*CHOSEN, "--html", str(too_long), code=2).splitlines()[-1].endswith("give another place")

@@ -356,8 +356,17 @@ def test_a_call_where_a_function_belongs_is_refused() -> None:
     assert "check takes the function itself" in repr(ex.merge_three_replicas.check({"a": 1}))
 
 
+def test_a_function_that_takes_something_else_is_shown_as_the_reader_wrote_it() -> None:
+    def merge(one):  # type: ignore[no-untyped-def]
+        return one
+
+    told = repr(ex.merge_three_replicas.check(merge))
+    assert "what you wrote is called with 2 things, and merge(one) does not take that." in told
+    assert "return function" not in told
+
+
 def test_a_check_of_too_little_says_what_it_takes() -> None:
-    assert "check takes ask and digest, and got 1 things" in repr(ex.own_keys_then_digest.check(len))
+    assert "check takes ask and digest, and got 1 thing." in repr(ex.own_keys_then_digest.check(len))
 
 
 def test_a_blank_that_is_called_elsewhere_says_what_to_do() -> None:

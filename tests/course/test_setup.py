@@ -13,6 +13,8 @@ import pandas as pd
 import pytest
 
 from commonboard.course import Guard, StrayTaskError, set_up, setup as module
+from commonboard.course.data import data
+from commonboard.errors import InvalidArgumentError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -253,3 +255,8 @@ def test_any_other_error_is_shown_as_ipython_does(shell: Shell) -> None:
     assert shell.handler(shell, ValueError, error, None) == []
     assert shell.by_ipython == [error]
     assert shell.told == []
+
+
+def test_a_data_set_is_named_by_a_text() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"such as 'crew_board\.json', not an int"):
+        data(3)  # type: ignore[arg-type]

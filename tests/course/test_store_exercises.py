@@ -303,5 +303,6 @@ def test_a_round_that_raises_is_told_what_it_raised() -> None:
     assert "it did not come to its end (round raised NameError" in repr(mended("one_turn_a_round", (TURN, "        you\n")))
 
 
-def test_a_decorator_that_cannot_be_made_is_told_what_it_raised() -> None:
-    assert "Noting raised TypeError" in repr(mended("hand_it_on", ("def __init__(self, base)", "def __init__(self)")))
+def test_a_decorator_that_cannot_be_made_is_told_what_it_takes() -> None:
+    told = repr(mended("hand_it_on", ("def __init__(self, base)", "def __init__(self)")))
+    assert "called with 1 thing, and Noting() does not take that" in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -209,3 +210,27 @@ def test_the_boring_run_is_shown_where_it_fails_itself() -> None:
     assert "no such page" in str(verdict)
     assert 'raise ValueError("no such page")' in str(verdict)
     assert verdict.explored.preemptions == 0
+
+
+def test_the_picture_of_a_broken_property_tells_what_led_there() -> None:
+    async def leaves(me: cb.AgentMemory) -> None:
+        other = {"web": "docs", "docs": "web"}[me.name]
+        if await me.value(f"{other}/on_call"):
+            await me.write("on_call", False)
+
+    given = {"web/on_call": True, "docs/on_call": True}
+    somebody = cb.at_the_end(lambda board: board["web/on_call"] or board["docs/on_call"], "somebody is on call")
+    verdict = cb.explore({"web": leaves, "docs": leaves}, given=given, check=somebody)
+    told = [(op.agent, op.kind, op.key) for op in verdict.findings[0].operations]
+    last, other = told[-1][0], {"web": "docs", "docs": "web"}[told[-1][0]]
+    assert told == [
+        (last, "read", f"{other}/on_call"), (other, "write", f"{other}/on_call"), (last, "write", f"{last}/on_call"),
+    ]  # fmt: skip
+
+
+def test_the_picture_of_a_deadlock_shows_who_waits() -> None:
+    async def waits(me: cb.AgentMemory) -> None:
+        await me.write("x", 1)
+        await asyncio.Event().wait()
+
+    assert str(cb.explore(waits).spacetime()).count("waits") > 1

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from commonboard.show import ChartError, curve
+from commonboard.show import ChartError, bars, curve, panels
 
 LINES = {"last writer wins": {0: 0.0, 30: 22.5, 60: 41.0}, "optimistic": {0: 0.0, 60: 0.0}}
 
@@ -67,3 +67,32 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.M
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ChartError, match=r"commonboard\[lab\]"):
         chart()
+
+
+@pytest.mark.parametrize("wrong", [3, [1], {"a": 1}, {"a": {1: "b"}}, {"a": {"b": 1}}, {"a": {1: None}}])
+def test_what_is_no_chart_is_refused_in_a_sentence(wrong: Any) -> None:
+    with pytest.raises(ChartError, match=r"a chart (takes a dict of names to dicts of numbers|is made of numbers), and here is"):
+        chart(wrong)
+    with pytest.raises(ChartError, match=r"a chart (takes|is made)"):
+        panels({"y": wrong}, x="x", caption="It bends.")
+    if wrong != {"a": {"b": 1}}:  # bars have names, and lines have numbers
+        with pytest.raises(ChartError, match=r"a chart (takes|is made)"):
+            bars(wrong, caption="It bends.")
+
+
+def test_whole_numbers_have_no_marks_between_them() -> None:
+    whole, parts = (curve({"a": {first: 1, 4: 2}}, x="agents", y="y", caption="c").svg for first in (2, 2.5))
+    assert "2.5" not in whole
+    assert ">3</text>" in whole
+    assert ">2.50</text>" in parts or ">2.6</text>" in parts
+
+
+def test_what_grows_fast_has_an_axis_of_tens() -> None:
+    lines = {"orders": {2: 20, 3: 1_680, 4: 63_063_000}}
+    plain, log = (curve(lines, x="agents", y="orders", caption="It grows.", log=log) for log in (False, True))
+    assert "63,063,000" in log.text
+    assert plain.svg != log.svg
+    assert "mathdefault{10^{7}}" in log.svg
+    assert "mathdefault{10^{7}}" not in plain.svg
+    with pytest.raises(ChartError, match="log=True has no place for 0 and below"):
+        curve({"a": {1: 0}}, x="x", y="y", caption="c", log=True)

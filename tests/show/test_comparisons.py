@@ -13,7 +13,7 @@ import commonboard as cb
 from commonboard import scenarios
 from commonboard.check.comparison import Comparison, Row
 from commonboard.compare import compare
-from commonboard.show import ChartError, charts, frame, html, text
+from commonboard.show import ChartError, charts, comparison_chart, frame, html, text
 
 WORLDS = {"one store": cb.World(), "2 replicas": cb.World(replicas=2)}
 
@@ -268,3 +268,8 @@ def test_a_table_with_unknown_losses_claims_no_empty_column() -> None:
     told = str(cb.compare(nobody_says, [cb.LastWriterWins()], seeds=20))
     assert "Nothing was" not in told
     assert "nobody can tell: give the scenario by=" in told
+
+
+def test_a_chart_of_what_is_no_comparison_is_refused_in_a_sentence() -> None:
+    with pytest.raises(ChartError, match=r"what cb\.compare gives, not a list"):
+        comparison_chart([1])  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import commonboard as cb
@@ -59,8 +60,50 @@ def test_a_partition_is_a_hatched_band_from_its_beginning_to_its_end() -> None:
     ((lane, top, bottom),) = line.cuts()
     assert line.stores[lane] == "replica-1"
     assert [line.rows[top].places, line.rows[bottom].places] == [[begin], [end]]
-    assert 'class="store hatch"' in made.history.spacetime().svg
+    picture = made.history.spacetime().svg
+    (band,) = re.findall(r'class="store hatch"[^>]* d="([^"]*)"', picture)
+    drawn = [float(y) for y in re.findall(r"M[\d.]+ ([\d.]+)", band)]
+    crosses = [float(y) + 6 for y in re.findall(r'class="cross" d="M[\d.]+ ([\d.]+)', picture)]
+    assert crosses[0] < min(drawn) <= max(drawn) < crosses[1]  # beside their words, it would strike them out
     assert 'class="store hatch"' not in run("crash", replicas=2, crashes=1).history.spacetime().svg
+
+
+def test_a_message_that_is_lost_or_sent_twice_is_told_whole_in_the_lane_of_its_receiver() -> None:
+    for kind, told in (("drop", "is lost"), ("duplicate", "is sent twice")):
+        made = run(kind, replicas=2, **{f"{kind}s": 1})
+        lines = [line for line in made.history.spacetime().text.splitlines() if "✗" in line]
+        assert len(lines) == 1
+        assert lines[0].endswith(told), lines[0]
+
+
+async def waits_for_both(me: cb.AgentMemory) -> None:
+    await me.shared.write(me.name, 1)
+    async for _ in me.watch(after=2):
+        return
+
+
+def test_who_waits_until_the_end_has_a_dashed_bar_and_a_reason() -> None:
+    made = cb.simulate({"a": waits_for_both, "b": waits_for_both}, seed=0)
+    assert made.outcome == "deadlock"
+    picture = made.spacetime()
+    assert picture.text.splitlines()[-1].split() == ["┊", "waits", "┊", "waits"]
+    assert picture.svg.count('stroke-dasharray="3 3"') == 2
+    assert picture.svg.count(">waits</text>") == 2
+    for trouble in made.troubles:
+        assert f" {trouble.agent} {trouble.what}." in picture.caption
+        assert f"At the end {trouble.agent} {trouble.what}." in picture.alt
+    assert "waits" not in cb.simulate({"a": waits_for_both, "b": waits_for_both}, seed=0).history.spacetime().text
+
+
+async def raises(me: cb.AgentMemory) -> None:
+    await me.shared.read("x")
+    raise ValueError("no")
+
+
+def test_who_raised_in_a_deadlock_is_not_drawn_as_waiting() -> None:
+    made = cb.simulate({"a": waits_for_both, "b": raises}, seed=0)
+    assert made.outcome == "deadlock"
+    assert made.spacetime().text.splitlines()[-1].split() == ["┊", "waits"]
 
 
 def test_what_a_crash_forgot_shows_in_the_board_from_then_on() -> None:

@@ -10,12 +10,13 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.show.histories import EXAMPLES, KEY, Maker, long, lost_update, many_keys, refused, replicas
 
 from commonboard.history import History, Operation
-from commonboard.show import Picture, PictureError, spacetime
+from commonboard.show import Picture, PictureError, history_table, spacetime
 from commonboard.show.marks import AGENT_COLOURS
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -382,3 +383,25 @@ def test_lanes_can_be_told_from_the_card_in_light_and_in_dark() -> None:
     for light, dark in AGENT_COLOURS:
         assert contrast(light, "#ffffff") >= 3
         assert contrast(dark, "#14191f") >= 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"history": [1]}, "of a history, such as run.history, not of a list"),
+        ({"history": None}, "not of None"),
+        ({"highlight": 3}, "highlight= takes a list of operations of the history, not an int"),
+        ({"highlight": lost_update()[0][0]}, "not an Operation"),
+        ({"caption": 3}, "caption= takes a sentence, not an int"),
+        ({"limit": "all"}, "limit= takes a number of rows, 0 or more, or None, not 'all'"),
+        ({"now": -1}, "now= takes a number of rows"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_in_a_sentence(wrong: dict[str, Any], told: str) -> None:
+    with pytest.raises(PictureError, match=re.escape(told)):
+        spacetime(**{"history": lost_update()[0], **wrong})
+
+
+def test_a_table_of_what_is_no_history_is_refused_in_a_sentence() -> None:
+    with pytest.raises(PictureError, match=r"such as run\.history, not a list"):
+        history_table([1])  # type: ignore[arg-type]

@@ -178,7 +178,7 @@ class History(Sequence[Operation], Viewable):
 
     def __repr__(self) -> str:
         lanes = ", ".join(self.agents)
-        return f"History({len(self)} operations by {lanes or 'nobody'})"
+        return f"History({len(self)} operation{'' if len(self) == 1 else 's'} by {lanes or 'nobody'})"
 
     def __str__(self) -> str:
         return "\n".join(map(str, self._operations))
@@ -214,4 +214,4 @@ class History(Sequence[Operation], Viewable):
         """
         import importlib
 
-        return importlib.import_module("commonboard.show").spacetime(self, list(highlight), caption)
+        return importlib.import_module("commonboard.show").spacetime(self, highlight, caption)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from commonboard.check.lost_updates import no_lost_updates
 from commonboard.check.verdict import Finding, Holds, Unknown, Verdict, Violation
+from commonboard.entry import under
 from commonboard.errors import InvalidArgumentError
 from commonboard.history import GIVEN, History, Operation
 from commonboard.sim.trouble import is_told
@@ -45,7 +46,8 @@ class Property:
                 return Unknown(self.name, "this run", why=why, history=history, token=run.token)
             if not self.is_true(run.state):
                 lost = no_lost_updates(history).findings[:1]
-                return self._violation(run, run.state, list(lost[0].operations) if lost else history.writes()[-1:])
+                led = list(lost[0].operations) if lost else _led_there(history, history.writes()[-1:])
+                return self._violation(run, run.state, led)
             return Holds(self.name, "this run", history=history, token=run.token)
         replicas: list[str | None] = [*history.replicas] or [None]
         for replica in replicas:
@@ -54,7 +56,7 @@ class Property:
                     continue
                 state = {key: plain(cell.value) for key, cell in history.board_at(op.index, replica).items()}
                 if not self.is_true(state):
-                    return self._violation(run, state, [op])
+                    return self._violation(run, state, _led_there(history, [op]))
         return Holds(self.name, "this run", history=history, token=run.token)
 
     def is_true(self, state: State) -> bool:
@@ -72,7 +74,7 @@ class Property:
         return answer
 
     def _violation(self, run: Any, state: State, operations: list[Operation]) -> Verdict:
-        when = f"After {operations[0].agent}'s {operations[0].kind}" if self.at_every_moment else "At the end"
+        when = f"After {operations[-1].agent}'s {operations[-1].kind}" if self.at_every_moment else "At the end"
         found = Finding("property", f"{when} the board holds {_shown(state)}.", tuple(operations))
         return Violation(self.name, "this run", [found], history=run.history, token=run.token)
 
@@ -113,6 +115,23 @@ def _goes_on(history: History, op: Operation) -> bool:
     """Whether the next operation is part of the same commit."""
     following = history[op.index + 1 : op.index + 2]
     return any((after.agent, after.begin, after.is_write) == (op.agent, op.begin, True) for after in following)
+
+
+def _led_there(history: History, last: list[Operation]) -> list[Operation]:
+    """The last write, what its writer had looked at for it, and what others had written there in between."""
+    if not last:
+        return []
+    op, before = last[0], history[: last[0].index]
+    own = [one for one in before if one.agent == op.agent]
+    commit = [one for one in own if one.is_write and one.begin == op.begin]
+    since = max((one.index for one in own if one.is_write and one.begin != op.begin), default=-1)
+    looks = [one for one in own if one.kind in ("read", "list") and one.index > since]
+    unseen = [one for one in before if one.is_write and one.agent != op.agent and any(_missed(look, one) for look in looks)]
+    return sorted([*looks, *unseen, *commit, op], key=lambda one: one.index)
+
+
+def _missed(look: Operation, write: Operation) -> bool:
+    return look.index < write.index and (look.key == write.key or (look.kind == "list" and under(look.key, write.key)))
 
 
 def _name_of(true: Callable[..., Any]) -> str:

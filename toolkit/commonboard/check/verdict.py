@@ -109,7 +109,8 @@ class Verdict(Viewable):
         if self.history is None or not 0 <= number < len(self.findings):
             raise ValueError(f"there is no finding number {number} to draw: this verdict has {len(self.findings)}")
         found = self.findings[number]
-        return self.history.spacetime(found.operations, found.sentence)
+        drawn = self.history if self.run is None else self.run  # a run knows who still waits
+        return drawn.spacetime(found.operations, found.sentence)
 
     def __str__(self) -> str:
         lines = [self.sentence]

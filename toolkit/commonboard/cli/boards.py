@@ -68,7 +68,7 @@ def log(
 
     A writer that saw version 1 and made version 3 wrote over something that it had not read.
 
-    Exit codes: 0 it was printed, 1 the file is no board, 2 called wrongly.
+    Exit codes: 0 it was printed, 1 the file is no board or has no such event, 2 called wrongly.
 
     *Example:* `commonboard log board.json --key shared/open_questions`
     """
@@ -76,6 +76,8 @@ def log(
 
     with plainly():
         events = run(open_board(file).log(key=key or None, actor=actor or None))
+        if key and not actor and not events:
+            raise fail(f"{file} has no event of the key {key!r}; `commonboard show {file}` tells which keys there are", 1)
         if actor and not events and not json:
             raise _nobody(file, actor, [event.actor for event in run(open_board(file).log(key=key or None))])
         if json:

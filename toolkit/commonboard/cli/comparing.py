@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from commonboard.cli.printing import CALLED_WRONGLY, plainly, say_json, show_table
+from commonboard.cli.printing import CALLED_WRONGLY, check_page, plainly, say_json, show_table, write_page
 from commonboard.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -66,10 +66,7 @@ def compare(
             named = _policies(policies, chosen)
             knobs = {"agents": _numbers(agents, int), "keys": _numbers(keys, int), "think": _numbers(think, float)}
             worlds = _worlds(replicas)
-            if html is not None and html.is_dir():
-                raise InvalidArgumentError(f"{html} is a folder; give the page a name, such as {html / 'page.html'}")
-            if html is not None and not html.absolute().parent.is_dir():
-                raise InvalidArgumentError(f"there is no folder {html.absolute().parent}; make it first")
+            check_page(html)
         try:
             made = run(chosen, named, seeds=seeds, world=worlds, executor=_executor(jobs, stack), **knobs)
         except InvalidArgumentError as error:
@@ -84,8 +81,7 @@ def compare(
         if html is not None:
             from commonboard.cli.page import page
 
-            html.write_text(page(made, _command()), encoding="utf-8", newline="\n")
-            typer.echo(f"wrote {html}", err=json)
+            write_page(html, page(made, _command()), quiet=json)
 
 
 def _scenarios() -> dict[str, Scenario]:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from commonboard.cli.printing import CALLED_WRONGLY, FOUND, fail, plainly, say
-from commonboard.errors import InvalidArgumentError
+from commonboard.cli.printing import CALLED_WRONGLY, FOUND, check_page, fail, plainly, say, write_page
 
 if TYPE_CHECKING:
     from commonboard.anomaly_grid import Cell, Grid
@@ -37,8 +36,7 @@ def grid(
     from commonboard.anomaly_grid import fault_grid, grid as prove
 
     with plainly(CALLED_WRONGLY):
-        if html is not None and not html.absolute().parent.is_dir():
-            raise InvalidArgumentError(f"there is no folder {html.absolute().parent}; make it first")
+        check_page(html)
         made = [prove(row or None, column or None, progress=_tell)]
         if not row and not column:
             made.append(fault_grid(progress=_tell))
@@ -46,8 +44,7 @@ def grid(
     for place, each in enumerate(made):
         say(f"{'' if place == 0 else chr(10)}{each}")
     if html is not None:
-        html.write_text(page(made), encoding="utf-8", newline="\n")
-        say(f"wrote {html}")
+        write_page(html, page(made))
     unknown = [cell for each in made for cell in each if cell.answer == "unknown"]
     if unknown:
         raise fail(

@@ -32,7 +32,7 @@ pre { overflow-x: auto; padding: .8rem; border: 1px solid var(--line); border-ra
 """
 
 
-_AT = {"agents": " with {:g} agents", "keys": " with {:g} keys", "think": " where a change takes {:g} s of thinking"}
+_AT = {"agents": " with {:g} agent{}", "keys": " with {:g} key{}", "think": " where a change takes {:g} s of thinking"}
 
 
 def page(made: Comparison, command: str) -> str:
@@ -70,11 +70,12 @@ def _headline(made: Comparison) -> str:
     worst = _worst(made)
     if worst is None:
         return "Nothing was lost under any of them, in these runs. What it cost them is in the table."
-    where = _AT[made.knob].format(worst.at) if worst.at is not None else ""
+    where = _AT[made.knob].format(worst.at, "" if worst.at == 1 else "s") if worst.at is not None else ""
     where += f", on {worst.world}" if len(made.worlds) > 1 else ""
+    gone = "is" if worst.lost == 1 else "are"
     return (
         f'Under <strong>{escape(worst.policy)}</strong>{escape(where)}, <span class="lost">{worst.lost:,} of {worst.intended:,}'
-        f"</span> pieces of work are gone, without an error, in {worst.runs_lost:,} of {worst.runs:,} runs."
+        f"</span> pieces of work {gone} gone, without an error, in {worst.runs_lost:,} of {worst.runs:,} runs."
     )
 
 

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from commonboard.errors import CommonboardError
+from commonboard.errors import CommonboardError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,6 +45,27 @@ def fail(message: str, code: int) -> typer.Exit:
     """Say what is wrong; gives what is to be raised."""
     typer.echo(f"commonboard: {' '.join(message.split())}", err=True)
     return typer.Exit(code)
+
+
+def check_page(html: Path | None) -> None:
+    """Refuse a place where no page can be written, before the work for it begins.
+
+    Raises:
+        InvalidArgumentError: it is a folder, or in none.
+    """
+    if html is not None and os.path.isdir(html):  # Path.is_dir raises where a name is too long
+        raise InvalidArgumentError(f"{html} is a folder; give the page a name, such as {html / 'page.html'}")
+    if html is not None and not html.absolute().parent.is_dir():
+        raise InvalidArgumentError(f"there is no folder {html.absolute().parent}; make it first")
+
+
+def write_page(html: Path, content: str, *, quiet: bool = False) -> None:
+    """Write a page, and say so: on stderr where stdout is for a script (`quiet`)."""
+    try:
+        html.write_text(content, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise fail(f"{html} cannot be written ({error.strerror or error}); give another place", CALLED_WRONGLY) from None
+    typer.echo(f"wrote {html}", err=quiet)
 
 
 def console(stderr: bool = False) -> Console:

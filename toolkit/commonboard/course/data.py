@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 
+from commonboard.errors import InvalidArgumentError, kind_of
+
 _HERE = Path(__file__).resolve()
 _FOLDERS = (_HERE.parents[1] / "_data", _HERE.parents[3] / "data")
 """Where an installed wheel has them, and where a checkout does."""
@@ -27,7 +29,10 @@ def data(name: str) -> Path:
 
     Raises:
         FileNotFoundError: there is no such data set; the error lists those there are.
+        InvalidArgumentError: it is no text.
     """
+    if not isinstance(name, str):
+        raise InvalidArgumentError(f"data takes the name of a file, such as 'crew_board.json', not {kind_of(name)}")
     for folder in _FOLDERS:
         path = folder / name
         if path.is_file() and path.resolve().parent == folder.resolve():

@@ -146,12 +146,13 @@ def call(function: Callable[..., Any], *given: Any) -> Any:
     """Call a function of the reader's.
 
     Raises:
-        AnswerError: it raised an error; the message tells which, and in which line.
+        AnswerError: it takes something else, or it raised an error; the message tells which, and in which line.
         NotSolvedYet: it is still the blank.
     """
     name = getattr(function, "__name__", type(function).__name__)
     if not callable(function):
         raise AnswerError(f"`check` takes the function itself, not {function!r:.60}")
+    _check_takes(function, name, len(given))
     try:
         return function(*given)
     except NotSolvedYet:
@@ -159,6 +160,18 @@ def call(function: Callable[..., Any], *given: Any) -> Any:
     except Exception as error:
         trouble = died("", error)
         raise AnswerError(f"`{name}` {trouble.what}{place_of(trouble)}") from error
+
+
+def _check_takes(function: Callable[..., Any], name: str, number: int) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # of what is written in C nobody can tell before the call
+    try:
+        signature.bind(*range(number))
+    except TypeError:
+        things = "1 thing" if number == 1 else f"{number} things"
+        raise AnswerError(f"what you wrote is called with {things}, and `{name}{signature}` does not take that") from None
 
 
 def check_async(function: Any, name: str) -> None:
@@ -240,7 +253,8 @@ class Exercise:
             signature.bind(*answer)
         except TypeError:
             wanted = " and ".join(f"`{name}`" for name in signature.parameters)
-            raise AnswerError(f"`check` takes {wanted}, and got {len(answer)} things") from None
+            got = "1 thing" if len(answer) == 1 else f"{len(answer)} things"
+            raise AnswerError(f"`check` takes {wanted}, and got {got}") from None
 
     def hint(self) -> Hint:
         """One step nearer; each call gives the next, and after the last one all of them stay."""

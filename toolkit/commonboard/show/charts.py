@@ -8,9 +8,10 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Final
 
-from commonboard.errors import CommonboardError
+from commonboard.errors import CommonboardError, kind_of
 from commonboard.show.picture import Picture
 
 if TYPE_CHECKING:
@@ -57,25 +58,30 @@ class ChartError(CommonboardError, ValueError):
     """There is nothing to draw, or nothing to draw it with."""
 
 
-def curve(lines: Lines, *, x: str, y: str, caption: str) -> Picture:
+def curve(lines: Lines, *, x: str, y: str, caption: str, log: bool = False) -> Picture:
     """A line chart.
 
     Args:
         lines: for each line its name and its points, `{x: y}`.
         x, y: what the axes mean, with the unit in brackets.
         caption: one sentence: what is to be seen.
+        log: whether each step of the y axis is ten times the one before, for what grows fast; then all points are above 0.
 
     Raises:
-        ChartError: there are no points, more lines than can be told apart, or matplotlib is not installed.
+        ChartError: there are no points, or none that such an axis has; more lines than can be told apart; an argument is not as
+            above; or matplotlib is not installed.
     """
+    _check_charts({y: lines})
     _check(list(lines), [list(points) for points in lines.values()], "line")
+    if log and any(value <= 0 for points in lines.values() for value in points.values()):
+        raise ChartError("an axis with log=True has no place for 0 and below; leave these points out, or log=True")
     with _figure(_WIDTH, _HEIGHT) as (figure, svg):
         axes = figure.subplots()
-        _plot(axes, lines, y)
+        _plot(axes, lines, y, log=log)
         axes.set_xlabel(x)
         if len(lines) > 1:
             axes.legend(frameon=False)
-    return _picture(svg, _table(lines, x, y), caption, _HEIGHT)
+    return _picture(svg, _table(lines, x, y, _number if log else "{:.3g}".format), caption, _HEIGHT)
 
 
 def panels(charts: Mapping[str, Lines], *, x: str, caption: str) -> Picture:
@@ -89,6 +95,7 @@ def panels(charts: Mapping[str, Lines], *, x: str, caption: str) -> Picture:
     Raises:
         ChartError: as for `curve`.
     """
+    _check_charts(charts)
     names = list(dict.fromkeys(name for lines in charts.values() for name in lines))
     _check(names, [list(lines) for lines in charts.values()], "line")
     height = _PANEL * len(charts) + 60
@@ -113,6 +120,7 @@ def bars(charts: Mapping[str, Mapping[str, float | None]], *, caption: str) -> P
     Raises:
         ChartError: as for `curve`.
     """
+    _check_charts({"": charts}, str, Real | None)
     names = list(dict.fromkeys(name for chart in charts.values() for name in chart))
     _check([], [list(chart) for chart in charts.values()], "bar")
     height = _BAR * len(names) + 90
@@ -123,6 +131,24 @@ def bars(charts: Mapping[str, Mapping[str, float | None]], *, caption: str) -> P
             axes.set_title(what, fontsize=10, loc="left")
         every[0, 0].invert_yaxis()
     return _picture(svg, _columns(charts, names), caption, height)
+
+
+def _check_charts(charts: Any, along: type = Real, up: Any = Real) -> None:
+    """Refuse what is no `{axis: {line: {x: y}}}`, with each x of the type `along` and each y of the type `up`."""
+    for lines in _parts(charts):
+        for points in _parts(lines):
+            wrong = [one for one in _parts(points) if not isinstance(one, up)]
+            wrong += [one for one in points if not isinstance(one, along)]
+            if wrong:
+                raise ChartError(f"a chart is made of numbers, and here is {wrong[0]!r:.60}")
+
+
+def _parts(things: Any) -> list[Any]:
+    if not isinstance(things, Mapping):
+        raise ChartError(
+            f"a chart takes a dict of names to dicts of numbers, and here is {kind_of(things)} in the place of a dict"
+        )
+    return list(things.values())
 
 
 def _check(lines: Sequence[str], parts: Sequence[Sequence[Any]], what: str) -> None:
@@ -149,12 +175,17 @@ def _figure(width: int, height: int) -> Iterator[tuple[Figure, list[str]]]:
     svg.append(text.getvalue())
 
 
-def _plot(axes: Axes, lines: Lines, y: str, dashes: Sequence[Any] = ("-",) * len(_LOOKS)) -> None:
+def _plot(axes: Axes, lines: Lines, y: str, dashes: Sequence[Any] = ("-",) * len(_LOOKS), log: bool = False) -> None:
     for (name, points), (colour, marker, _), dash in zip(lines.items(), _LOOKS, dashes, strict=False):
         style: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": dash, "linewidth": 2, "label": name}
         axes.plot(list(points), list(points.values()), **style)
+    if all(float(x).is_integer() for points in lines.values() for x in points):
+        axes.locator_params("x", integer=True)  # there are no 2.5 agents
     axes.set_ylabel(y)
-    axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+    if log:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
 
 
 def _bars(axes: Axes, names: Sequence[str], values: Sequence[float | None]) -> None:

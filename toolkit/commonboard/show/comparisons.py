@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from commonboard.check.comparison import Comparison, Row
-from commonboard.show.charts import bars, panels
+from commonboard.errors import kind_of
+from commonboard.show.charts import ChartError, bars, panels
 from commonboard.show.frames import Column, frame, table
 from commonboard.show.picture import Picture
 from commonboard.show.tables import Table, Td, tabled
@@ -80,8 +81,10 @@ def comparison_chart(comparison: Comparison) -> Picture:
     """Loss, price and delay: curves over one axis where a knob was swept, else bars for each policy.
 
     Raises:
-        ChartError: matplotlib is not installed, or there are more lines than can be told apart.
+        ChartError: it is no comparison, matplotlib is not installed, or there are more lines than can be told apart.
     """
+    if not isinstance(comparison, Comparison):
+        raise ChartError(f"comparison_chart takes what cb.compare gives, not {kind_of(comparison)}")
     names = {id(row): f"{row.policy}, {row.world}" if len(comparison.worlds) > 1 else row.policy for row in comparison}
     beside = any(row.rejected or row.unresolved for row in comparison)
     aside = " What was rejected or left unresolved does not count as lost." if beside else ""

@@ -8,6 +8,7 @@ from commonboard.show.layout import (
     FOOT,
     KEY,
     MARGIN,
+    TOP,
     Layout,
     Words,
     agent_name,
@@ -35,8 +36,9 @@ def draw(line: Timeline, place: Layout, title: str, description: str) -> str:
         f'<rect class="card" x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="10"/>',
         *_now(line, place),
         *_lanes(line, place),
-        *(hatched(place.store_x[lane] + 2, 11, place.ys[top] - 12, place.ys[end] + 12) for lane, top, end in line.cuts()),
+        *_cuts(line, place),
         *_bars(line, place),
+        *_waits(line, place),
         *_guilt(line, place),
     ]
     shown_time = ""
@@ -98,6 +100,29 @@ def _bars(line: Timeline, place: Layout) -> list[str]:
             kind = f"{_colour(line, words.op.agent)}{_dim(line, row, words.place)}"
             bar = f'x="{number(x - 5.5)}" y="{number(top)}" width="11" height="{number(bottom - top)}" rx="5.5"/>'
             parts.append(f'<rect class="bar {kind}" {bar}')
+    return parts
+
+
+def _cuts(line: Timeline, place: Layout) -> list[str]:
+    """A band in the lane of each replica that is cut off, beside all that happens meanwhile; the ends have words there."""
+    parts = []
+    for lane, top, end in line.cuts():
+        healed = any(line.operation(at).fault == "heal" for at in line.rows[end].places)
+        bottom = place.ys[end] + (-6 if healed else 12)
+        parts.append(hatched(place.store_x[lane] + 2, 11, place.ys[top] + 6, bottom))
+    return parts
+
+
+def _waits(line: Timeline, place: Layout) -> list[str]:
+    """A dashed bar along the lane of each agent that waits until the end, from its last operation on."""
+    parts, bottom = [], place.height - FOOT
+    for agent, what in line.waiting.items():
+        rows = zip(line.rows, place.ys, strict=True)
+        last = max([y for row, y in rows if any(line.operation(at).agent == agent for at in row.places)], default=TOP - 18)
+        x, top, colour = place.agent_x[agent], last + 14, _colour(line, agent)
+        bar = f'x="{number(x - 5.5)}" y="{number(top)}" width="11" height="{number(bottom - top)}" rx="5.5"/>'
+        parts.append(f'<g class="{colour}"><title>{escape(f"{agent} {what}")}</title>')
+        parts.append(f'<rect class="bar" stroke-dasharray="3 3" {bar}' + _text("q i", x + 13, bottom - 12, "waits") + "</g>")
     return parts
 
 

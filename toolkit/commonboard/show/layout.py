@@ -13,7 +13,7 @@ from commonboard.show.timeline import Row, Timeline
 LABEL, MONO, KEY, WORD, HEAD = 11.5, 12.0, 11.0, 12.5, 13.0
 TOP, FOOT, MARGIN = 64.0, 34.0, 16.0
 HEIGHTS = {"operation": 36.0, "pause": 32.0, "gap": 36.0}
-_NAME, _KEY, _VALUE, _VALUE_OF_MANY, _NOTE = 24, 30, 34, 24, 44
+_NAME, _KEY, _VALUE, _VALUE_OF_MANY, _NOTE, _FAULT = 24, 30, 34, 24, 44, 60
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ def layout(line: Timeline) -> Layout:
         height = HEIGHTS[row.kind] + (14 if any(goes_left(line, one.op) for one in words) else 0)
         made.ys.append(y + HEIGHTS[row.kind] / 2)
         y += height
-    made.height = y + FOOT
+    made.height = y + (HEIGHTS["pause"] if line.waiting else 0.0) + FOOT
     return made
 
 
@@ -118,7 +118,9 @@ def _words(line: Timeline, place: int) -> Words:
         pieces: list[Piece] = []
     elif op.kind == "fault":
         which = f": {op.key}" if op.fault == "forgotten" and line.key is None else ""
-        pieces = [Piece(shorten(op.note.removeprefix(f"{op.agent} ") + which, _NOTE), "quiet")]
+        # Its lane says which replica it is.
+        what = op.note.removeprefix(f"{op.agent} ").removesuffix(f" on its way to {op.replica}")
+        pieces = [Piece(shorten(what.replace(f" to {op.replica} ", " ") + which, _FAULT), "quiet")]
     elif not op.ok:
         there = f"refused: v{op.replaced} is there" if op.replaced is not None else "refused"
         pieces = [Piece(there, "lost")]

@@ -31,6 +31,11 @@ def draw_plain(line: Timeline, words: list[list[Words]]) -> str:
     lines = [_header(line, grid)]
     for index, row in enumerate(line.rows):
         lines.append(_line(line, grid, index, row, words[index]))
+    if line.waiting:
+        canvas = [" "] * grid.word
+        for agent in line.waiting:
+            _write(canvas, grid.agents[agent], "┊ waits")
+        lines.append("".join(canvas))
     return "\n".join(one.rstrip() for one in lines)
 
 
@@ -45,7 +50,7 @@ def _grid(line: Timeline, words: list[list[Words]]) -> _Grid:
     column = max([8, *(len(_time(row, ones)) + 2 for row, ones in zip(line.rows, words, strict=True))])
     agents: dict[str, int] = {}
     for name in line.agents:
-        labels = [cells(one.label) + 3 for one in flat if one.op.agent == name]
+        labels = [cells(one.label) + 3 for one in flat if one.op.agent == name] + [7 * (name in line.waiting)]
         agents[name] = column
         column += max([cells(agent_name(name)), *labels]) + _GAP
     column += 3
@@ -61,6 +66,8 @@ def _grid(line: Timeline, words: list[list[Words]]) -> _Grid:
     for index, row in enumerate(line.rows):
         for agent in dict.fromkeys(line.operation(at).agent for at in row.places):
             rows[agent] = (rows.get(agent, (index, 0))[0], index)
+    for agent in line.waiting:
+        rows[agent] = (rows.get(agent, (0, 0))[0], len(line.rows))
     return _Grid(agents, key, stores, column, rows)
 
 

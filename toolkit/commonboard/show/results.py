@@ -25,10 +25,13 @@ if TYPE_CHECKING:
 
 def run_picture(run: Run, highlight: Iterable[Operation] = (), caption: str = "") -> Picture:
     """The picture of a run; unless told otherwise, it tells the first lost update, if there is one."""
-    chosen = list(highlight)
+    chosen = highlight
     if not chosen and not caption:
         chosen, caption = _first_loss(run)
-    return spacetime(run.history, chosen, caption or _caption(run))
+    stuck = [one for one in run.troubles if run.outcome == "deadlock" and one.what.startswith("waits")]
+    waits = {one.agent: one.what for one in stuck if one.agent in run.history.agents}
+    told = "".join(f" {agent} {what}." for agent, what in waits.items())
+    return spacetime(run.history, chosen, caption or f"{_caption(run)}{told}", waiting=waits)
 
 
 def _first_loss(run: Run) -> tuple[list[Operation], str]:
@@ -75,8 +78,7 @@ def _(verdict: Verdict) -> pd.DataFrame:
 def _(verdict: Verdict) -> str:
     lines = [f"<p><b>{escape(verdict.sentence)}</b></p>", _listed(verdict.findings, "ol")]
     if verdict.history is not None and verdict.findings and verdict.findings[0].operations:
-        first = verdict.findings[0]
-        lines.append(spacetime(verdict.history, first.operations, first.sentence)._repr_html_())
+        lines.append(verdict.spacetime()._repr_html_())
     lines.append(_listed([f"note: {note}" for note in verdict.notes]))
     if verdict.explored is not None:
         lines.append(tabled(verdict.explored).html + (f"<p>{escape(verdict.explored.why)}</p>" if verdict.explored.why else ""))

@@ -6,15 +6,16 @@ turned so that time runs down, as Jepsen's and Maelstrom's do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from commonboard.errors import kind_of
 from commonboard.history import GIVEN, History, Operation
 from commonboard.show.draw import draw
 from commonboard.show.layout import layout
 from commonboard.show.picture import Picture
 from commonboard.show.plain import draw_plain
 from commonboard.show.story import seconds
-from commonboard.show.timeline import Timeline, timeline
+from commonboard.show.timeline import PictureError, Timeline, timeline
 
 
 def spacetime(
@@ -24,6 +25,7 @@ def spacetime(
     *,
     limit: int | None = 60,
     now: int | None = None,
+    waiting: Mapping[str, str] | None = None,
 ) -> Picture:
     """Draw a history.
 
@@ -39,9 +41,10 @@ def spacetime(
         limit: about how many rows to draw; of a longer history, what is far from the guilty path becomes "… 37 other operations".
             `None` draws everything.
         now: the row that a stepper stands on, counted from 1; 0 before the first.
+        waiting: agents that wait until the end, as in a deadlock, each with what it does: `waits for …`. They get a dashed bar.
 
     Raises:
-        PictureError: an operation to highlight is not in the history.
+        PictureError: an operation to highlight is not in the history, or an argument is not as above.
 
     >>> read = Operation(0, "web", "read", "shared/count", "1", "json", saw=1)
     >>> write = Operation(1, "web", "write", "shared/count", "2", "json", saw=1, replaced=1, made=2, began_at=30.0, ended_at=30.0)
@@ -52,7 +55,9 @@ def spacetime(
     <BLANKLINE>
     web counts one up.
     """
-    line = timeline(history, highlight, limit=limit, now=now)
+    if not isinstance(caption, str):
+        raise PictureError(f"caption= takes a sentence, not {kind_of(caption)}")
+    line = timeline(history, highlight, limit=limit, now=now, waiting=waiting)
     sentence = " ".join(caption.split()) or _count(history)
     alt = "\n".join([sentence, *_steps(line)])
     place = layout(line)
@@ -80,4 +85,4 @@ def _steps(line: Timeline) -> list[str]:
             when = "" if op.agent == GIVEN else f"t = {seconds(op.began_at if op.kind == 'think' else op.ended_at)}: "
             number = f"({line.numbers[place]}) " if place in line.numbers else ""
             steps.append(f"{number}{when}{line.story.sentence(place)}")
-    return steps
+    return steps + [f"At the end {agent} {what}." for agent, what in line.waiting.items()]

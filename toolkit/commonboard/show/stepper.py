@@ -65,8 +65,8 @@ class Walk:
         Raises:
             PictureError: there is no such step.
         """
-        if not 0 <= step <= self.steps:
-            raise PictureError(f"there is no step {step}; the steps are 0 to {self.steps}")
+        if not isinstance(step, int) or not 0 <= step <= self.steps:
+            raise PictureError(f"there is no step {step!r:.60}; the steps are 0 to {self.steps}")
         limit = None if self.steps <= _WINDOW * 2 else _WINDOW
         picture = spacetime(self.history, self.highlight, self.caption, limit=limit, now=step)
         before, after = self._boards(max(step - 1, 0)), self._boards(step)

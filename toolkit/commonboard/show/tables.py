@@ -12,12 +12,14 @@ from functools import singledispatch
 from typing import Any
 
 from commonboard.entry import Log, Page
+from commonboard.errors import kind_of
 from commonboard.history import Cell as BoardCell, History
 from commonboard.show.brief import NOTHING, brief, full, plain, text as told
 from commonboard.show.frames import NoTableError, entry_value, event_value, field_names, operation_value
 from commonboard.show.measure import cells, escape, one_line, shorten
 from commonboard.show.spacetime import spacetime
 from commonboard.show.story import seconds
+from commonboard.show.timeline import PictureError
 
 _LIMIT = 60
 _LONGEST_TITLE = 2000
@@ -147,7 +149,13 @@ def _(history: History) -> str:
 
 
 def history_table(history: History) -> str:
-    """A history as a table, one row an operation, for those who would rather read than look."""
+    """A history as a table, one row an operation, for those who would rather read than look.
+
+    Raises:
+        PictureError: it is no history.
+    """
+    if not isinstance(history, History):
+        raise PictureError(f"history_table takes a history, such as run.history, not {kind_of(history)}")
     rows = [
         [
             value_cell(op.index),

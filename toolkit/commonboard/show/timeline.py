@@ -5,12 +5,12 @@ A row is an operation, a pause in which agents think, or a gap where operations 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from commonboard.entry import under
-from commonboard.errors import CommonboardError
+from commonboard.errors import CommonboardError, kind_of
 from commonboard.history import GIVEN, History, Operation
 from commonboard.show.story import Story
 
@@ -51,6 +51,7 @@ class Timeline:
         numbers: place of a highlighted operation -> its number in the guilty path, from 1.
         key: the key that the whole history is about; `None` where there are several.
         now: the step that a stepper stands on, 0 before the first; `None` where nobody steps.
+        waiting: agents that wait until the end -> what they wait for, as `waits for …`.
     """
 
     story: Story
@@ -60,6 +61,7 @@ class Timeline:
     numbers: dict[int, int] = field(default_factory=dict)
     key: str | None = None
     now: int | None = None
+    waiting: dict[str, str] = field(default_factory=dict)
 
     def operation(self, place: int) -> Operation:
         """The operation at a place in the history."""
@@ -93,6 +95,7 @@ def timeline(
     *,
     limit: int | None = 60,
     now: int | None = None,
+    waiting: Mapping[str, str] | None = None,
 ) -> Timeline:
     """The rows and lanes of a history.
 
@@ -100,10 +103,16 @@ def timeline(
         highlight: the guilty path, in the order of the story.
         limit: about how many rows to draw; where there are more, what is far from the guilty path is left out. `None` draws all.
         now: the step that a stepper stands on; its neighbourhood is drawn too.
+        waiting: agents that wait until the end, with what they wait for.
 
     Raises:
-        PictureError: an operation to highlight is not in the history.
+        PictureError: an operation to highlight is not in the history, or an argument is not as above.
     """
+    if not isinstance(history, History):
+        raise PictureError(f"a picture is drawn of a history, such as run.history, not of {kind_of(history)}")
+    for name, number in (("limit", limit), ("now", now)):
+        if number is not None and (not isinstance(number, int) or number < 0):
+            raise PictureError(f"{name}= takes a number of rows, 0 or more, or None, not {number!r:.60}")
     story = Story(history)
     rows = _rows(story.operations)
     for number, row in enumerate(rows, 1):
@@ -115,11 +124,13 @@ def timeline(
     drawn = (story.operations[place] for row in rows for place in row.places)
     keys = dict.fromkeys(op.key for op in drawn if op.kind not in ("think", "fault"))
     key = next(iter(keys)) if len(keys) == 1 else None
-    return Timeline(story, list(history.agents), stores or [STORE], rows, numbers, key, now)
+    return Timeline(story, list(history.agents), stores or [STORE], rows, numbers, key, now, dict(waiting or {}))
 
 
 def _numbers(story: Story, highlight: Iterable[Operation]) -> dict[int, int]:
     numbers: dict[int, int] = {}
+    if isinstance(highlight, Operation) or not isinstance(highlight, Iterable):
+        raise PictureError(f"highlight= takes a list of operations of the history, not {kind_of(highlight)}")
     for op in highlight:
         place = story.place(op)
         if place is None:

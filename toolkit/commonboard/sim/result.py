@@ -99,7 +99,7 @@ class Run(Viewable):
         """The space-time picture; unless told otherwise, it tells the first lost update if there is one."""
         import importlib
 
-        return importlib.import_module("commonboard.show").run_picture(self, list(highlight), caption)
+        return importlib.import_module("commonboard.show").run_picture(self, highlight, caption)
 
     def stepper(self) -> Any:
         """A slider that steps through the run, with the board beside the picture."""
