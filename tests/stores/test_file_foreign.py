@@ -133,7 +133,7 @@ def test_an_edit_while_the_file_is_closed_is_told_by_the_block_that_was_kept(pat
 
 
 def test_after_an_edit_without_the_block_no_version_is_used_twice(path: Path) -> None:
-    """Nothing is known any more, so versions and the log begin at the time in milliseconds."""
+    """Nothing is known any more, so versions and the log begin at the time in microseconds."""
 
     async def main() -> None:
         store = await filled(path)
@@ -141,7 +141,7 @@ def test_after_an_edit_without_the_block_no_version_is_used_twice(path: Path) ->
         store.close()
         edit(path, their_edit, keep_block=False)
         now = datetime(2026, 12, 24, tzinfo=UTC)
-        base = int(now.timestamp() * 1000)
+        base = int(now.timestamp() * 1_000_000)
         store = FileStore(path, clock=lambda: now)
         assert [(e.operation, e.key, e.seq, e.version) for e in await store.events()] == [
             ("import", "a", base + 1, base + 1),

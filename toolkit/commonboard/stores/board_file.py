@@ -93,7 +93,7 @@ def board_of(file: BoardFile, base: int) -> Board:
     Args:
         file: what the file says.
         base: where versions and log positions begin if the file has no block. Nothing is known then of what was given
-            out before, so it must be above all that may have been: the time in milliseconds is.
+            out before, so it must be above all that may have been: the time in microseconds is.
 
     Raises:
         SnapshotError: the block is damaged, or newer than this program.

@@ -50,7 +50,7 @@ class FileStore(InMemoryStore):
     whether the file is still the one that was written last. If not, what was changed enters the log as `import` events, and
     as `delete` events where an entry is gone. Nobody can notice an edit that falls between that look and the rename.
     Versions go on from those that are known. If the field `commonboard` was dropped while nobody had the file open, no
-    version is known any more; the versions and the log then begin at the time in milliseconds, which is above any that
+    version is known any more; the versions and the log then begin at the time in microseconds, which is above any that
     counting has given out. Top-level fields of others are kept. Versions do not survive that you put back an old copy of
     the file, or delete it: a missing file is an empty board that begins at 0. While such an edit waits for a writer, the
     versions that a `readonly` store gives to the edited entries are its own guess: it counts on from what it knows, or
@@ -254,7 +254,7 @@ class FileStore(InMemoryStore):
         fresh = self._seen is None or (self.readonly and file.block is not None)
         try:
             # What a reader counts is its own guess anyway: it gives no version to anybody else.
-            base = 0 if self.readonly else int(now.timestamp() * 1000)
+            base = 0 if self.readonly else int(now.timestamp() * 1_000_000)
             board = board_of(file, base) if fresh else self._board
             after = taken_in(board, file.entries, now)
         except CommonboardError as error:
